@@ -1,0 +1,1 @@
+"""Tests of the pipeline; nothing here is imported by the product."""
