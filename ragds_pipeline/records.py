@@ -1,0 +1,458 @@
+"""The vocabulary of the pipeline: one frozen dataclass for each thing that flows between stages.
+
+What belongs here: names, fields and the invariants that make a wrong record hard to build.
+What does not: reading, writing, Arrow schemas (``storage``) and any logic of a stage.
+
+Offsets everywhere are 0-based, end-exclusive Unicode code points in a document's *normalised* text,
+so ``text[start_char:end_char] == content`` holds for every span that is made, read or frozen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+
+class SpanMismatch(ValueError):
+    """A span's content is not what its document's normalised text holds at its offsets."""
+
+
+class Difficulty(StrEnum):
+    """How hard a question is for a retriever: easy (one place), medium (several), hard (both kinds combined)."""
+
+    EASY = "easy"
+    MEDIUM = "medium"
+    HARD = "hard"
+
+
+class Hops(StrEnum):
+    """How many places the answer needs: one, several that are linked, or many across whole documents."""
+
+    SINGLE = "single"
+    MULTI = "multi"
+    WIDE = "wide"
+
+
+class Split(StrEnum):
+    """The side of the tuning / held-out split. Given once, at freezing, and never changed."""
+
+    TUNING = "tuning"
+    HELD_OUT = "held_out"
+
+
+class Keep(StrEnum):
+    """A reviewer's decision on one candidate."""
+
+    KEEP = "keep"
+    DROP = "drop"
+    FIX = "fix"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of the KB with its normalised text, to which all offsets refer."""
+
+    path: str
+    """Path relative to the KB's root, with forward slashes."""
+    title: str
+    language: str
+    """ISO 639-1 code, or ``und`` where it could not be told."""
+    text: str
+    source_sha256: str
+    """SHA-256 of the file's bytes."""
+    text_sha256: str
+    """SHA-256 of the normalised text in UTF-8."""
+    source_bytes: int
+    source_version: str
+    encoding: str
+    """The encoding the bytes were decoded from."""
+    changed_by_normalising: bool
+    """False where the file was clean UTF-8 / LF / NFC, so that offsets hold in the user's own file."""
+    normaliser_version: str
+    converter: str
+    """``none`` for Markdown and plain text, else ``name/version`` of what converted the file to Markdown."""
+    front_matter_end: int
+    """Offset at which the front matter ends; 0 where there is none. It is marked, never cut."""
+    confidential: bool
+    """True for a document that must never be sent to a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class KbIssue:
+    """A file that was skipped, or read with a reservation, and why."""
+
+    path: str
+    reason: str
+    """A code from ``kb.load.REASONS``."""
+    detail: str
+    skipped: bool
+    """True where the file is not part of the KB; False for a warning about a file that is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One heading with all text up to the next heading of the same or a higher level.
+
+    Sections nest: ``[start_char, end_char)`` of a section contains those of its sub-sections. Text before the
+    first heading belongs to a section of level 0 that spans the whole document and has no heading.
+    """
+
+    document_path: str
+    text_sha256: str
+    index: int
+    """Position in the document's list of sections; 0 is the root section of level 0."""
+    parent: int
+    """Index of the enclosing section; -1 for the root."""
+    level: int
+    heading: str
+    heading_path: tuple[str, ...]
+    """The headings from the outermost down to this one."""
+    start_char: int
+    body_start_char: int
+    """Where the text after the heading line begins."""
+    end_char: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a document as shown to a model. Passages of a document cover it without gap or overlap."""
+
+    id: str
+    """``path-without-extension#N`` with N counting from 1, e.g. ``expense-rules#12``."""
+    document_path: str
+    text_sha256: str
+    heading_path: tuple[str, ...]
+    """The section in which the passage begins."""
+    start_char: int
+    end_char: int
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range ``[start_char, end_char)`` of one document, with the text that proves it.
+
+    Build it with :meth:`of`, which takes the content from the document's text, or check an existing one with
+    :meth:`verify`.
+    """
+
+    document_path: str
+    start_char: int
+    end_char: int
+    content: str
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start_char < self.end_char:
+            raise SpanMismatch(f"{self.document_path}: [{self.start_char}, {self.end_char}) is not a range")
+        if len(self.content) != self.end_char - self.start_char:
+            raise SpanMismatch(
+                f"{self.document_path}[{self.start_char}:{self.end_char}]: content has {len(self.content)} "
+                f"characters, the range {self.end_char - self.start_char}"
+            )
+
+    @classmethod
+    def of(cls, document_path: str, text: str, start_char: int, end_char: int) -> Self:
+        """Return the span of ``text[start_char:end_char]``; raise SpanMismatch if that is not inside the text."""
+        if end_char > len(text):
+            raise SpanMismatch(f"{document_path}: [{start_char}, {end_char}) ends after the text ({len(text)})")
+        return cls(document_path, start_char, end_char, text[start_char:end_char])
+
+    def verify(self, text: str) -> None:
+        """Raise SpanMismatch unless ``text[start_char:end_char] == content``."""
+        found = text[self.start_char : self.end_char]
+        if found != self.content:
+            raise SpanMismatch(
+                f"{self.document_path}[{self.start_char}:{self.end_char}] holds {found[:60]!r}, "
+                f"not {self.content[:60]!r}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Another place where the same text stands: a valid alternative for a span."""
+
+    document_path: str
+    start_char: int
+    end_char: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One span that an answer rests on, with every other place where its text stands."""
+
+    document_path: str
+    start_char: int
+    end_char: int
+    content: str
+    chunk_id: str
+    """Id of the passage in which the span begins."""
+    prefix: str
+    """Up to 32 characters before the span, to tell equal quotes apart later."""
+    suffix: str
+    """Up to 32 characters after the span."""
+    required: bool
+    match: str
+    """How the place was found: ``sentence`` (by sentence id), ``exact``, ``strict`` or ``lenient`` (match key)."""
+    alternatives: tuple[Place, ...] = ()
+
+    @property
+    def span(self) -> Span:
+        """The span alone."""
+        return Span(self.document_path, self.start_char, self.end_char, self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """How many questions of one kind are asked for from one document."""
+
+    document_path: str
+    language: str
+    difficulty: str
+    hops: str
+    type: str
+    planned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Evidence as it was given: by place (a sentence that was pointed at), or only by its words."""
+
+    text: str
+    start_char: int
+    """Offset of the quote where its place is known, else -1."""
+    end_char: int
+    """End of the quote where its place is known, else -1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A question as a model or a person wrote it; its evidence has not been located yet."""
+
+    id: str
+    """``d-`` and 16 hex digits of the content and where it came from."""
+    document_path: str
+    question: str
+    answer: str
+    type: str
+    difficulty: str
+    hops: str
+    language: str
+    source_version: str
+    quotes: tuple[Quote, ...]
+    window_start: int
+    """Start of the part of the document that was shown; a quote is looked for there first."""
+    window_end: int
+    origin: str
+    """``generated``, ``corrected`` (a reviewer's edit) or ``expert`` (a question of the reviewer's own)."""
+    parent_id: str
+    """Id of the candidate that this one corrects, or empty."""
+    round: int
+    """0 for the first round, 1.. for top-up rounds."""
+    request_key: str
+    """Key of the ledger entry it came from, or empty."""
+    model: str
+    prompt_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A question with its answer and located evidence that passed the code filter; nobody has kept it yet."""
+
+    id: str
+    """``c-`` and 16 hex digits of what a reviewer sees; see :func:`candidate_id`."""
+    draft_id: str
+    document_path: str
+    chunk_id: str
+    question: str
+    answer: str
+    type: str
+    difficulty: str
+    hops: str
+    language: str
+    source_version: str
+    evidence: tuple[Evidence, ...]
+    origin: str
+    parent_id: str
+    round: int
+    request_key: str
+    model: str
+    prompt_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one filter said about one candidate. A verdict cannot lack a reason."""
+
+    candidate_id: str
+    stage: str
+    passed: bool
+    reason: str
+    """``ok`` or a reason code of the stage."""
+    detail: str
+    model: str = ""
+    prompt_version: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.reason:
+            raise ValueError(f"verdict of {self.stage} on {self.candidate_id} has no reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Something a stage let go, kept with the reason. ``payload`` is the thing itself as JSON."""
+
+    stage: str
+    reason: str
+    detail: str
+    document_path: str
+    item_id: str
+    """Id of the draft or candidate that was dropped; empty where none could be read."""
+    question: str
+    type: str
+    language: str
+    round: int
+    payload: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonCount:
+    """How many items one reason let go."""
+
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelStep:
+    """What went into one stage and what came out: ``came_in == kept + dropped``."""
+
+    stage: str
+    came_in: int
+    kept: int
+    dropped: int
+    reasons: tuple[ReasonCount, ...]
+    """The dropped ones by reason, most frequent first; they add up to ``dropped``."""
+    note: str = ""
+
+    def faults(self) -> list[str]:
+        """Return what does not add up, in words."""
+        found = []
+        if self.came_in != self.kept + self.dropped:
+            found.append(f"{self.stage}: {self.came_in} came in, but {self.kept} kept + {self.dropped} dropped")
+        if (by_reason := sum(r.count for r in self.reasons)) != self.dropped:
+            found.append(f"{self.stage}: {self.dropped} dropped, but the reasons add up to {by_reason}")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRow:
+    """What is still missing of the plan after the last top-up round."""
+
+    document_path: str
+    language: str
+    difficulty: str
+    type: str
+    planned: int
+    kept: int
+    missing: int
+    reasons: str
+    """Why, as ``reason ×count`` over all rounds, most frequent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one reviewer decided on one candidate. Appended, never changed."""
+
+    candidate_id: str
+    keep: str
+    """``keep``, ``drop`` or ``fix`` (a corrected item takes its place: ``corrected_id``)."""
+    note: str
+    reviewer: str
+    decided_at: str
+    """ISO 8601 in UTC, as imported."""
+    source: str
+    """Name of the sheet and the line, e.g. ``review-2026-10-01.csv:14``."""
+    corrected_id: str
+    seen: str
+    """JSON of what the reviewer saw: type, question, answer, evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenPassage:
+    """One evidence span of a golden item."""
+
+    document_path: str
+    start_char: int
+    end_char: int
+    content: str
+    required: bool
+    alternatives: tuple[Place, ...]
+    prefix: str
+    suffix: str
+    chunk_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a golden item comes from."""
+
+    candidate_id: str
+    models: tuple[str, ...]
+    prompt_versions: tuple[str, ...]
+    verdicts: tuple[str, ...]
+    """``stage:reason`` of each verdict, in order."""
+    decision: str
+    """``keep`` or ``fix``, with reviewer and source: ``keep by rev@sheet.csv:3``."""
+    first_frozen_in: str
+    """``source_version`` of the snapshot in which the item first stood."""
+    anchors: tuple[str, ...] = ()
+    """Anchor events, oldest first (filled by re-validation)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenItem:
+    """One line of the frozen golden set (DESIGN.md 13); the order of fields is the order in the file."""
+
+    id: str
+    question: str
+    answer: str
+    type: str
+    difficulty: str
+    hops: str
+    language: str
+    split: str
+    source_version: str
+    passages: tuple[GoldenPassage, ...]
+    chunk_id: str
+    evidence: str
+    provenance: Provenance = field(kw_only=True)
+
+
+def canonical_json(value: Any) -> str:
+    """Serialise ``value`` to the one JSON text it has here: sorted keys, no spaces, non-ASCII kept."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def sha256_text(text: str) -> str:
+    """Hex SHA-256 of ``text`` in UTF-8 (lone surrogates, which no normalised text holds, are passed through)."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def draft_id(*parts: Any) -> str:
+    """Return the id of a draft: a hash of its content and origin."""
+    return "d-" + sha256_text(canonical_json(list(parts)))[:16]
+
+
+def candidate_id(
+    document_path: str, type_: str, question: str, answer: str, evidence: tuple[str, ...] | list[str]
+) -> str:
+    """Return the id of a candidate: a hash of what a reviewer sees of it.
+
+    Offsets, passage numbers and source version are left out on purpose: where nothing that the reviewer saw has
+    changed, a decision goes on applying in the next revision (DESIGN.md 8).
+    """
+    seen = canonical_json([document_path, type_, question, answer, list(evidence)])
+    return "c-" + sha256_text(seen)[:16]
