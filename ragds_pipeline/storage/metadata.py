@@ -1,0 +1,39 @@
+"""Metadata that a person reads in the Dagster UI: tables as Markdown, money, files as links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+Facts = dict[str, Any]
+"""Metadata of an asset by name; values as Dagster takes them."""
+
+
+def markdown_table(rows: Sequence[Mapping[str, Any]], empty: str = "(none)") -> dg.MarkdownMetadataValue:
+    """Return rows as a Markdown table; no text in a cell can break out of it."""
+    if not rows:
+        return dg.MetadataValue.md(empty)
+    columns = list(rows[0])
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(_cell(row.get(column)) for column in columns) + " |" for row in rows]
+    return dg.MetadataValue.md("\n".join(lines))
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    text = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
+    return " ".join(text.split())
+
+
+def dollars(amount: Decimal) -> str:
+    """Return an amount as people read it; small ones keep four decimals."""
+    return f"${amount:,.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"
+
+
+def file_link(path: Path) -> dg.UrlMetadataValue:
+    """Return a link to a local file."""
+    return dg.MetadataValue.url(path.resolve().as_uri())
