@@ -103,7 +103,7 @@ class CandidateSettings(_Model):
     evidence_form: Literal["sentences", "quotes"] = "sentences"
     """``sentences``: the text is shown as numbered sentences and the model names their numbers, so that evidence is
     verbatim by construction. ``quotes``: the model copies the evidence, and code looks for it."""
-    max_tokens: int = Field(8_000, ge=256)
+    max_tokens: int = Field(12_000, ge=256)
     """Upper limit of a reply in tokens, thinking included."""
 
 
@@ -222,7 +222,7 @@ class Settings(_Model):
     """Freezing."""
     claude: ClaudeSettings = ClaudeSettings()
     """How models are reached."""
-    root: Path = Field(Path("."), exclude=True)
+    root: Path = Field(Path(), exclude=True)
     """Set by the program: the folder that holds this file."""
 
     def path(self, relative: Path | str) -> Path:
@@ -249,7 +249,7 @@ class KbManifest(_Model):
     """Version of the whole; without it a version is derived from the content (``rev-`` and 12 hex digits)."""
     languages: list[str] = ["en"]
     """ISO 639-1 codes of the languages that occur."""
-    include: list[str] = [f"**/*.{ext}" for ext in "md markdown txt pdf docx pptx xlsx html".split()]
+    include: list[str] = [f"**/*.{ext}" for ext in ["md", "markdown", "txt", "pdf", "docx", "pptx", "xlsx", "html"]]
     """Patterns (as in ``.gitignore``) of the files that are documents."""
     exclude: list[str] = []
     """Patterns of files that are none, stronger than ``include``."""

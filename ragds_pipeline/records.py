@@ -258,6 +258,45 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedRow:
+    """One request for questions and what came of it: ``max(asked, returned) == drafts + drops``."""
+
+    round: int
+    document_path: str
+    start_char: int
+    end_char: int
+    """The part of the document that was shown; 0 and 0 where nothing could be sent."""
+    asked: int
+    drafts: int
+    drops: int
+    reply: str
+    """``ok``, the reason of a failed call, or ``not_sent``."""
+    model: str
+    cost_usd: str
+    """What the reply cost, also where it was paid in an earlier run; a decimal number."""
+    replayed: bool
+    """True where it came from the ledger or a recording, so that nothing was paid in this run."""
+    request_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """Estimated cost of one task before it is run."""
+
+    task: str
+    model: str
+    calls: int
+    calls_to_pay: int
+    """Calls whose reply is not in the ledger."""
+    input_tokens: int
+    output_tokens: int
+    cost_usd: str
+    """Estimated cost of the calls to pay, a decimal number."""
+    list_cost_usd: str
+    """Estimated cost if all calls had to be paid."""
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A question with its answer and located evidence that passed the code filter; nobody has kept it yet."""
 
@@ -368,16 +407,17 @@ class Decision:
 
     candidate_id: str
     keep: str
-    """``keep``, ``drop`` or ``fix`` (a corrected item takes its place: ``corrected_id``)."""
+    """``keep``, ``drop`` or ``fix`` (the corrected item takes its place)."""
     note: str
     reviewer: str
     decided_at: str
     """ISO 8601 in UTC, as imported."""
     source: str
     """Name of the sheet and the line, e.g. ``review-2026-10-01.csv:14``."""
-    corrected_id: str
     seen: str
-    """JSON of what the reviewer saw: type, question, answer, evidence."""
+    """JSON of what the reviewer saw: chunk id, type, question, answer, evidence."""
+    corrected: str
+    """For ``fix``: JSON of question, answer and evidence as the reviewer wants them. Else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,6 +450,18 @@ class Provenance:
     """``source_version`` of the snapshot in which the item first stood."""
     anchors: tuple[str, ...] = ()
     """Anchor events, oldest first (filled by re-validation)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenId:
+    """A golden id for an item that had none, or for the corrected form of one that had."""
+
+    id: str
+    candidate_id: str
+    split: str
+    first_frozen_in: str
+    register_length: int
+    """How many entries the register of ids had when this one was given."""
 
 
 @dataclass(frozen=True, slots=True)

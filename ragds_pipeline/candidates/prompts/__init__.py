@@ -1,0 +1,29 @@
+"""Prompts as versioned files. A prompt's version is its name with a hash of its text, so none changes unnoticed."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.resources import files
+from string import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt file: a template with ``$name`` places."""
+
+    name: str
+    version: str
+    """``name@`` and 8 hex digits of the file's SHA-256."""
+    template: str
+
+    def fill(self, **values: str) -> str:
+        """Return the text with every place filled; raise KeyError for a place without a value."""
+        return Template(self.template).substitute(values).strip()
+
+
+def load_prompt(name: str) -> Prompt:
+    """Return the prompt ``prompts/<name>.md``."""
+    text = (files(__package__) / f"{name}.md").read_text(encoding="utf-8")
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return Prompt(name, f"{name}@{digest}", text)
