@@ -1,0 +1,79 @@
+"""The checks that stand between prepared items and a snapshot. What they check is in ``verify``; this is the shell.
+
+https://docs.dagster.io/guides/test/asset-checks
+"""
+
+from collections.abc import Iterator
+
+import dagster as dg
+import pyarrow as pa
+
+from ragds_pipeline.golden import verify
+from ragds_pipeline.golden.assets import registry_of
+from ragds_pipeline.kb.documents import texts
+from ragds_pipeline.records import Candidate, FunnelStep, GoldenItem, MissingRow, PlanRow
+from ragds_pipeline.resources import Project, kb_revisions
+from ragds_pipeline.storage.schemas import to_records
+from ragds_pipeline.storage.tables import TableFile
+
+_CHECKS = {
+    "spans_resolve": "Every span and alternative holds its text at its exact place in the normalised document.",
+    "ids_stable": "Ids are unique, and items frozen before keep their id and their side of the split.",
+    "funnel_reconciles": "Every stage adds up: in = kept + dropped by reason, and hands on what it kept.",
+    "split_leak_free": "No evidence and no near-equal question stands on both sides of the split.",
+    "requested_is_delivered": "For each document and type: planned = delivered + reported as missing.",
+}
+
+_READ = ("kb_documents", "funnel", "question_plan", "candidates", "missing_questions")
+"""What the checks read besides the items."""
+
+_SHOWN = 20
+
+
+@dg.multi_asset_check(
+    specs=[
+        dg.AssetCheckSpec(
+            name, asset="golden_items", blocking=True, partitions_def=kb_revisions, description=text,
+            additional_deps=_READ,
+        )
+        for name, text in _CHECKS.items()
+    ],
+    ins={name: dg.AssetIn(name) for name in ("golden_items", *_READ)},
+)  # fmt: skip
+def golden_checks(
+    project: Project,
+    golden_items: pa.Table,
+    kb_documents: TableFile,
+    funnel: pa.Table,
+    question_plan: pa.Table,
+    candidates: pa.Table,
+    missing_questions: pa.Table,
+) -> Iterator[dg.AssetCheckResult]:
+    """Check what must hold before anything is frozen."""
+    items = to_records(GoldenItem, golden_items)
+    paths = {p.document_path for i in items for p in i.passages}
+    paths |= {a.document_path for i in items for p in i.passages for a in p.alternatives}
+    kinds = [(c.document_path, c.difficulty, c.type) for c in to_records(Candidate, candidates)]
+    plan, absent = to_records(PlanRow, question_plan), to_records(MissingRow, missing_questions)
+    found = {
+        "spans_resolve": verify.spans_resolve(items, texts(kb_documents, paths)),
+        "ids_stable": verify.ids_stable(items, registry_of(project.settings()).by_candidate()),
+        "funnel_reconciles": verify.funnel_reconciles(to_records(FunnelStep, funnel), items),
+        "split_leak_free": verify.split_leak_free(items),
+        "requested_is_delivered": verify.requested_is_delivered(plan, kinds, absent),
+    }
+    for name, faults in found.items():
+        yield dg.AssetCheckResult(
+            check_name=name,
+            asset_key="golden_items",
+            passed=not faults,
+            severity=dg.AssetCheckSeverity.ERROR,
+            description="; ".join(faults[:3]) or None,
+            metadata={
+                "faults": len(faults),
+                "first of them": dg.MetadataValue.md("\n".join(f"- {fault}" for fault in faults[:_SHOWN])),
+            },
+        )
+
+
+CHECKS = [golden_checks]
