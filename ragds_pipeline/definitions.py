@@ -1,0 +1,71 @@
+"""The one Definitions object: what exists, nothing else.
+
+``build_defs`` makes a fresh one for tests, over any project and with any resource replaced.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from ragds_pipeline.candidates.assets import ASSETS as CANDIDATES
+from ragds_pipeline.config import load_settings
+from ragds_pipeline.filters.assets import ASSETS as FILTERS
+from ragds_pipeline.golden.assets import ASSETS as GOLDEN
+from ragds_pipeline.golden.checks import CHECKS
+from ragds_pipeline.kb.assets import ASSETS as KB
+from ragds_pipeline.resources import TABLES, Project, kb_revisions
+from ragds_pipeline.review.assets import ASSETS as REVIEW
+from ragds_pipeline.storage.parquet_io import MarkdownIOManager, ParquetIOManager
+
+CONFIG_VARIABLE = "RAGDS_CONFIG"
+"""Environment variable with the path of ``ragds.yaml``; by default the one above this package, else in the folder."""
+
+REVISION_JOB, FREEZE_JOB = "revision_job", "freeze_job"
+
+revision_job = dg.define_asset_job(
+    REVISION_JOB,
+    selection=dg.AssetSelection.groups("kb", "candidates", "filters") | dg.AssetSelection.assets("review_queue"),
+    partitions_def=kb_revisions,
+    description="From the documents of a revision to the review queue. Ends at the sheet that goes to people.",
+)
+
+freeze_job = dg.define_asset_job(
+    FREEZE_JOB,
+    selection=dg.AssetSelection.assets("review_decisions")
+    | dg.AssetSelection.groups("golden")
+    | dg.AssetSelection.checks_for_assets(*GOLDEN),
+    partitions_def=kb_revisions,
+    description="From returned sheets to a frozen snapshot. Stops before freezing where a check fails.",
+)
+
+
+def config_path() -> Path:
+    """Return the path of ``ragds.yaml`` that this process works with."""
+    if configured := os.environ.get(CONFIG_VARIABLE):
+        return Path(configured)
+    beside = Path(__file__).resolve().parent.parent / "ragds.yaml"
+    return beside if beside.exists() else Path("ragds.yaml")
+
+
+def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
+    """Return the definitions for the project of ``config_file``; raise ConfigError where it cannot be used."""
+    data = load_settings(config_file).data_dir
+    return dg.Definitions(
+        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *GOLDEN],
+        asset_checks=CHECKS,
+        jobs=[revision_job, freeze_job],
+        resources={
+            "project": Project(config_file=str(config_file)),
+            "tables": ParquetIOManager(base_dir=str(data / TABLES)),
+            "texts": MarkdownIOManager(base_dir=str(data / TABLES)),
+            **(resources or {}),
+        },
+    )
+
+
+defs = build_defs(config_path())

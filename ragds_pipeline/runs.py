@@ -1,0 +1,105 @@
+"""Running the pipeline headless, through Dagster, in this process.
+
+What belongs here: registering a revision as a partition and executing the two jobs. The command line (``cli``) and the
+tests use it; the Dagster UI does the same with its buttons.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from ragds_pipeline.config import Settings
+from ragds_pipeline.kb.assets import folder_revision
+
+STATE_VARIABLE = "RAGDS_DAGSTER_STORAGE"
+"""Environment variable that ``dagster_home/dagster.yaml`` takes the folder of Dagster's state from."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a job ended."""
+
+    job: str
+    run_id: str
+    success: bool
+    errors: tuple[str, ...]
+    """What stopped it, for the person who can act; without tracebacks."""
+    failed_checks: tuple[str, ...]
+    metadata: Mapping[str, Mapping[str, Any]]
+    """Metadata values by asset, as the UI shows them."""
+
+
+def dagster_instance(settings: Settings) -> dg.DagsterInstance:
+    """Return the project's own Dagster instance, the same that ``make ui`` shows."""
+    state = settings.data_dir / "dagster"
+    state.mkdir(parents=True, exist_ok=True)
+    os.environ[STATE_VARIABLE] = str(state)
+    os.environ["DAGSTER_DISABLE_TELEMETRY"] = "1"
+    home = settings.root / "dagster_home"
+    if not (home / "dagster.yaml").exists():
+        home = Path(__file__).resolve().parent.parent / "dagster_home"
+    if not (home / "dagster.yaml").exists():
+        return dg.DagsterInstance.local_temp(str(state))
+    os.environ["DAGSTER_HOME"] = str(home)
+    return dg.DagsterInstance.get()
+
+
+def register_current(settings: Settings, instance: dg.DagsterInstance) -> str:
+    """Make the revision that the KB folder holds now a partition and return its source version."""
+    version = folder_revision(settings).source_version
+    instance.add_dynamic_partitions("kb_revisions", [version])
+    return version
+
+
+def execute(
+    config_file: Path,
+    job_name: str,
+    source_version: str,
+    instance: dg.DagsterInstance,
+    resources: Mapping[str, Any] | None = None,
+    ops: Mapping[str, Any] | None = None,
+    selection: Sequence[str] | None = None,
+) -> RunOutcome:
+    """Run a job for one revision, or some of its assets, and say how it ended. Nothing is printed while it runs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.PreviewWarning)
+        from ragds_pipeline.definitions import build_defs
+
+        job = build_defs(config_file, resources).resolve_job_def(job_name)
+        result = job.execute_in_process(
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}, "ops": dict(ops or {})},
+            instance=instance,
+            partition_key=source_version,
+            asset_selection=[dg.AssetKey(name) for name in selection] if selection else None,
+            raise_on_error=False,
+        )
+    checks = [e for e in result.get_asset_check_evaluations() if not e.passed]
+    failed = tuple(
+        f"{e.check_name}: {e.description or 'see its metadata'}"
+        for e in checks
+        if e.severity == dg.AssetCheckSeverity.ERROR
+    )
+    errors = tuple(_message(event) for event in result.get_step_failure_events())
+    metadata = {
+        event.asset_key.to_user_string(): {k: v.value for k, v in event.materialization.metadata.items()}
+        for event in result.get_asset_materialization_events()
+        if event.asset_key is not None
+    }
+    return RunOutcome(job_name, result.run_id, result.success, errors, failed, metadata)
+
+
+def _message(event: dg.DagsterEvent) -> str:
+    data = event.step_failure_data
+    if data.user_failure_data and data.user_failure_data.description:
+        return f"{event.step_key}: {data.user_failure_data.description}"
+    error = data.error
+    while error is not None and error.cause is not None:
+        error = error.cause
+    return f"{event.step_key}: {error.message.strip() if error else event.message}"
