@@ -91,10 +91,7 @@ def test_a_message_leads_with_thinking_and_accounts_for_every_token(server: Loop
     thinking = tokens_of("Considering the request.")
     assert message.usage.input_tokens == tokens_of("Be brief.") + tokens_of("hello")
     assert message.usage.output_tokens == thinking + tokens_of("hello")
-    assert (
-        message.usage.output_tokens_details
-        and message.usage.output_tokens_details.thinking_tokens == thinking
-    )
+    assert message.usage.output_tokens_details and message.usage.output_tokens_details.thinking_tokens == thinking
     total = server.usage[MODEL]
     assert (total.messages, total.output_tokens) == (1, message.usage.output_tokens)
     assert server.calls == 1 and server.problems == []
@@ -242,11 +239,7 @@ def test_tool_runner_falls_back_from_threads() -> None:
         return f"hit for {pattern}"
 
     def responder(body: dict[str, Any]) -> Answer | str:
-        return (
-            "done"
-            if len(body["messages"]) > 1
-            else Answer(tool_uses=[ToolUse("search_kb", {"pattern": "x"})])
-        )
+        return "done" if len(body["messages"]) > 1 else Answer(tool_uses=[ToolUse("search_kb", {"pattern": "x"})])
 
     with LoopbackServer(responder) as server:
         runner = client_of(server).beta.messages.tool_runner(
@@ -285,12 +278,8 @@ def test_citations_point_at_the_words(server: LoopbackServer) -> None:
     found = (blocks[0].citations or [])[0]
     assert found.type == "char_location" and text[found.start_char_index : found.end_char_index] == quote
     other = (blocks[1].citations or [])[0]
-    assert (
-        other.type == "search_result_location" and other.source == "kb://d#1" and blocks[2].citations is None
-    )
-    with client.messages.stream(
-        model=MODEL, max_tokens=500, messages=[{"role": "user", "content": content}]
-    ) as stream:
+    assert other.type == "search_result_location" and other.source == "kb://d#1" and blocks[2].citations is None
+    with client.messages.stream(model=MODEL, max_tokens=500, messages=[{"role": "user", "content": content}]) as stream:
         streamed = stream.get_final_message()
     assert [b.to_dict() for b in streamed.content][1]["citations"] == [found.to_dict()]
     with pytest.raises(anthropic.BadRequestError, match="citations"):
@@ -319,9 +308,7 @@ def test_cache_is_created_once_and_read_afterwards(server: LoopbackServer) -> No
 def test_count_tokens_is_what_the_call_then_costs(server: LoopbackServer) -> None:
     client = client_of(server)
     tools: Any = [{"name": "look", "input_schema": {"type": "object"}}]
-    counted = client.messages.count_tokens(
-        model=MODEL, messages=HELLO, tools=tools, output_config=VERDICT_FORMAT
-    )
+    counted = client.messages.count_tokens(model=MODEL, messages=HELLO, tools=tools, output_config=VERDICT_FORMAT)
     assert counted.input_tokens == say(client, tools=tools, output_config=VERDICT_FORMAT).usage.input_tokens
     assert server.calls == 1, "counting is not a call"
 

@@ -92,7 +92,7 @@ def generate(
         for path, left in waiting.items():
             if left:
                 window, asked = left.popleft()
-                wave.append(build(outlines[path], window, asked, questions[path], settings))
+                wave.append(build(outlines[path], window, asked, questions[path], settings, round_))
         replies = claude.ask([shown.request for shown in wave])
         for shown in wave:
             reply = replies[shown.request.key]

@@ -66,7 +66,12 @@ def _prompt() -> Prompt:
 
 
 def build(
-    outline: Outline, window: Window, asked: Mapping[str, int], known_questions: Sequence[str], settings: Settings
+    outline: Outline,
+    window: Window,
+    asked: Mapping[str, int],
+    known_questions: Sequence[str],
+    settings: Settings,
+    round_: int = 0,
 ) -> Shown:
     """Return the request for ``asked`` questions about ``window``.
 
@@ -105,7 +110,8 @@ def build(
     if output:
         params["output_config"] = output
     item = f"{window.document_path}[{window.start_char}:{window.end_char}]"
-    request = Request(TASK, item, params, prompt.version)
+    # The round is part of the key: a top-up may ask the very same again, and must not get the very same reply.
+    request = Request(TASK, item, params, prompt.version, attempt=round_)
     return Shown(request, outline, window, dict(asked), tuple(settings.plan.types), shown)
 
 

@@ -39,9 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each message answer")
     parser.add_argument("--responder", help="module:function; echoes by default")
-    parser.add_argument(
-        "--share", type=_share, action="append", default=[], help="fault kind and share, kind=0.05"
-    )
+    parser.add_argument("--share", type=_share, action="append", default=[], help="fault kind and share, kind=0.05")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--batch-polls", type=int, default=1)
     parser.add_argument("--record", action="store_true", help="keep request bodies in memory")

@@ -184,9 +184,7 @@ class Script:
             names the system prompt: a silent default would hide a prompt the script does not know.
     """
 
-    def __init__(
-        self, tasks: Sequence[Task | tuple[str, Responder]], default: Responder | None = None
-    ) -> None:
+    def __init__(self, tasks: Sequence[Task | tuple[str, Responder]], default: Responder | None = None) -> None:
         self.tasks = [task if isinstance(task, Task) else Task.when_system(*task) for task in tasks]
         self.default = default
 

@@ -119,13 +119,9 @@ class Batches:
         for index, request in enumerate(requests):
             custom_id = request.get("custom_id") if is_object(request) else None
             if not isinstance(custom_id, str) or not CUSTOM_ID.fullmatch(custom_id):
-                raise invalid(
-                    f"requests.{index}.custom_id: String should match pattern '{CUSTOM_ID.pattern}'"
-                )
+                raise invalid(f"requests.{index}.custom_id: String should match pattern '{CUSTOM_ID.pattern}'")
             if custom_id in seen:
-                raise invalid(
-                    f"requests.{index}.custom_id: custom_ids must be unique; {custom_id!r} is repeated"
-                )
+                raise invalid(f"requests.{index}.custom_id: custom_ids must be unique; {custom_id!r} is repeated")
             seen.add(custom_id)
             if not is_object(request.get("params")):
                 raise invalid(f"requests.{index}.params: Field required")

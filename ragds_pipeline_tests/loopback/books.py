@@ -99,9 +99,7 @@ class Books:
         with self.lock:
             self.open_now -= 1
 
-    def answered(
-        self, digest: str, message: dict[str, Any], *, batch: bool = False, abandoned: bool = False
-    ) -> None:
+    def answered(self, digest: str, message: dict[str, Any], *, batch: bool = False, abandoned: bool = False) -> None:
         """A message was made: count it and its tokens."""
         usage = message["usage"]
         with self.lock:

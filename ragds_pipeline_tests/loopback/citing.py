@@ -40,9 +40,7 @@ def wire_citation(cite: Cite | dict[str, Any], body: Body) -> dict[str, Any]:
     because a script that cites what the source lacks is a mistake of the test."""
     if not isinstance(cite, Cite):
         return cite
-    kind, index = (
-        ("document", cite.document) if cite.search_result is None else ("search_result", cite.search_result)
-    )
+    kind, index = ("document", cite.document) if cite.search_result is None else ("search_result", cite.search_result)
     sources = citable(body, kind)
     if index >= len(sources):
         raise LookupError(f"the script cites {kind} {index}, but the request has {len(sources)}")
@@ -73,9 +71,7 @@ def wire_citation(cite: Cite | dict[str, Any], body: Body) -> dict[str, Any]:
             raise LookupError(f"document {index} does not contain the quote {cite.quote!r}")
         span = {"start_char_index": start, "end_char_index": start + len(cite.quote)}
         return {"type": "char_location", "cited_text": cite.quote, **common, **span}
-    raise LookupError(
-        f"document {index} has source type {origin['type']!r}; script its citation as a wire dict"
-    )
+    raise LookupError(f"document {index} has source type {origin['type']!r}; script its citation as a wire dict")
 
 
 def _block_with(blocks: list[dict[str, Any]], quote: str) -> tuple[int, str]:

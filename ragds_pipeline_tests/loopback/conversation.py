@@ -9,9 +9,7 @@ from ragds_pipeline_tests.loopback.jsonkinds import is_array, is_object
 
 USER_BLOCKS = frozenset({"text", "image", "document", "search_result", "tool_result", "container_upload"})
 ASSISTANT_BLOCKS = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "document"})
-PREFILL = (
-    "This model does not support assistant message prefill. The conversation must end with a user message."
-)
+PREFILL = "This model does not support assistant message prefill. The conversation must end with a user message."
 
 
 def check_system(system: Any) -> None:
@@ -101,9 +99,7 @@ def _check_document(block: dict[str, Any], path: str) -> None:
     kind = source.get("type")
     if kind not in ("text", "content", "base64", "url", "file"):
         raise invalid(f"{path}.document.source: Input tag {kind!r} does not match any of the expected tags")
-    if kind == "text" and (
-        source.get("media_type") != "text/plain" or not isinstance(source.get("data"), str)
-    ):
+    if kind == "text" and (source.get("media_type") != "text/plain" or not isinstance(source.get("data"), str)):
         raise invalid(f"{path}.document.source.text: needs media_type 'text/plain' and string data")
     if kind == "text" and not source["data"]:
         raise invalid(f"{path}.document.source.text.data: must be non-empty")

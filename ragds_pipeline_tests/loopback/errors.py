@@ -39,9 +39,7 @@ class ApiError(Exception):
         super().__init__(message)
         self.status = status
         self.message = message
-        self.type = type or TYPE_OF_STATUS.get(
-            status, "api_error" if status >= 500 else "invalid_request_error"
-        )
+        self.type = type or TYPE_OF_STATUS.get(status, "api_error" if status >= 500 else "invalid_request_error")
         self.error_code = error_code
         self.headers = dict(headers or {})
 

@@ -32,9 +32,7 @@ HttpFault = Literal[
     "gateway_timeout",
     "overloaded",
 ]
-TransportFault = Literal[
-    "drop", "drop_midway", "truncated_stream", "stream_error", "drip", "hang", "html_502"
-]
+TransportFault = Literal["drop", "drop_midway", "truncated_stream", "stream_error", "drip", "hang", "html_502"]
 ContentFault = Literal["refusal", "max_tokens", "thinking_only", "no_content", "pause_turn", "malformed"]
 FaultKind = HttpFault | TransportFault | ContentFault | Literal["slow"]
 FAULT_KINDS: tuple[str, ...] = (

@@ -81,17 +81,13 @@ class Handling:
             reply = json_reply(problem.body(request_id), problem.status, problem.headers)
         except Exception as problem:  # a hole in this server must not look like a lost connection
             self._note_problem()
-            told = ApiError(
-                500, f"the loopback server failed: {problem!r}", headers={"x-should-retry": "false"}
-            )
+            told = ApiError(500, f"the loopback server failed: {problem!r}", headers={"x-should-retry": "false"})
             reply = json_reply(told.body(request_id), told.status, told.headers)
         reply.headers.update({"request-id": request_id, **self.headers})
         record.status = None if reply.delivery == "drop" else reply.status
         return reply
 
-    async def _answer(
-        self, request: Request, body: Any, record: RecordedRequest, gone: Callable[[], bool]
-    ) -> Reply:
+    async def _answer(self, request: Request, body: Any, record: RecordedRequest, gone: Callable[[], bool]) -> Reply:
         endpoint, name = route(request.method, request.path)
         fault = self._fault(endpoint, record)
         if fault is not None:
@@ -131,9 +127,7 @@ class Handling:
         used = self._cache.look(body, model)
         answer = faulted(self._said(body), fault)
         await asyncio.sleep(self.latency + answer.delay)
-        message = self._built(
-            lambda: build_message(answer, body, model, used, key=f"{record.hash}:{record.attempt}")
-        )
+        message = self._built(lambda: build_message(answer, body, model, used, key=f"{record.hash}:{record.attempt}"))
         streamed = bool(body.get("stream"))
         if fault is not None and fault.kind == "stream_error" and not streamed:
             raise ApiError(529, fault.message or "Overloaded")

@@ -31,9 +31,7 @@ def faulted(answer: Answer, fault: Fault | None) -> Answer:
         return answer
     text = "".join(part.text for part in answer.text_parts())
     if kind == "refusal":
-        return replace(
-            answer, text="", parts=(), tool_uses=(), stop_reason="refusal", category=fault.category
-        )
+        return replace(answer, text="", parts=(), tool_uses=(), stop_reason="refusal", category=fault.category)
     if kind == "max_tokens":
         half = text[: max(1, len(text) // 2)]
         return replace(answer, text=half, parts=(), citations=(), tool_uses=(), stop_reason="max_tokens")

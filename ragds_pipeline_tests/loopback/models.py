@@ -69,8 +69,7 @@ class Model:
                 "thinking": {
                     "supported": True,
                     "types": {
-                        t: has(t in self.thinking_types)
-                        for t in ("adaptive", "between_tools", "disabled", "enabled")
+                        t: has(t in self.thinking_types) for t in ("adaptive", "between_tools", "disabled", "enabled")
                     },
                 },
             },

@@ -45,9 +45,7 @@ def check_schema(schema: Any, path: str = PATH) -> None:
     if counts["optional"] > MAX_OPTIONAL:
         raise invalid(f"{path}: too many optional parameters ({counts['optional']}, at most {MAX_OPTIONAL})")
     if counts["union"] > MAX_UNIONS:
-        raise invalid(
-            f"{path}: too many parameters with union types ({counts['union']}, at most {MAX_UNIONS})"
-        )
+        raise invalid(f"{path}: too many parameters with union types ({counts['union']}, at most {MAX_UNIONS})")
 
 
 def _check(node: Any, path: str, counts: dict[str, int]) -> None:
@@ -61,9 +59,7 @@ def _check(node: Any, path: str, counts: dict[str, int]) -> None:
     kind = node.get("type")
     if kind == "object" or "properties" in node:
         if node.get("additionalProperties") is not False:
-            raise invalid(
-                f"{path}: for 'object' type, 'additionalProperties' must be explicitly set to false"
-            )
+            raise invalid(f"{path}: for 'object' type, 'additionalProperties' must be explicitly set to false")
         required = node.get("required", [])
         for key, item in node.get("properties", {}).items():
             counts["optional"] += key not in required

@@ -43,11 +43,7 @@ def blocks_of(body: Body) -> list[Block]:
             mark = value.get("cache_control")
             ttl = (mark.get("ttl") or "5m") if is_object(mark) else None
             bare = {key: item for key, item in value.items() if key != "cache_control"}
-            text = (
-                bare["text"]
-                if bare.get("type") == "text"
-                else json.dumps(bare, sort_keys=True, ensure_ascii=False)
-            )
+            text = bare["text"] if bare.get("type") == "text" else json.dumps(bare, sort_keys=True, ensure_ascii=False)
         else:
             text = str(value)
         row.append(Block(f"{kind}:{text}", ttl))
@@ -118,9 +114,7 @@ class PromptCache:
             if sums[mark] > reached:
                 created[row[mark].ttl or "5m"] += sums[mark] - reached
                 reached = sums[mark]
-        return InputUsage(
-            total - reached, read, created["5m"], created["1h"], tuple(keys[mark] for mark in marks)
-        )
+        return InputUsage(total - reached, read, created["5m"], created["1h"], tuple(keys[mark] for mark in marks))
 
     def keep(self, usage: InputUsage) -> None:
         """Makes the prefixes of an answered request readable."""

@@ -170,9 +170,7 @@ def _check_tools(body: Body, model: Model) -> None:
         return
     kind = choice.get("type") if is_object(choice) else None
     if kind not in ("auto", "any", "tool", "none"):
-        raise invalid(
-            "tool_choice: Input tag does not match any of the expected tags: 'auto', 'any', 'tool', 'none'"
-        )
+        raise invalid("tool_choice: Input tag does not match any of the expected tags: 'auto', 'any', 'tool', 'none'")
     if not tools:
         raise invalid("tool_choice: may only be specified while providing tools")
     if kind in ("any", "tool") and not model.forced_tool_choice:

@@ -58,9 +58,7 @@ class Reply:
 
 def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Reply:
     """A JSON answer."""
-    return Reply(
-        status, [json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")], dict(headers or {})
-    )
+    return Reply(status, [json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")], dict(headers or {}))
 
 
 class TooLarge(Exception):

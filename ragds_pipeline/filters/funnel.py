@@ -1,0 +1,35 @@
+"""The funnel: what came into each stage, what it kept, what it dropped and why, and whether that adds up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from ragds_pipeline.records import Drop, FunnelStep, ReasonCount
+
+
+def step(stage: str, came_in: int, kept: int, drops: Iterable[Drop] | Counter[str], note: str = "") -> FunnelStep:
+    """Return one step of the funnel; ``drops`` are the dropped items or their counts by reason."""
+    counts = drops if isinstance(drops, Counter) else Counter(drop.reason for drop in drops)
+    reasons = tuple(ReasonCount(r, n) for r, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    return FunnelStep(stage, came_in, kept, sum(counts.values()), reasons, note)
+
+
+def faults(steps: Sequence[FunnelStep]) -> list[str]:
+    """Return what does not add up, inside the steps and from each to the next, in words."""
+    found = [fault for each in steps for fault in each.faults()]
+    for before, after in pairwise(steps):
+        if before.kept != after.came_in:
+            found.append(f"{before.stage} kept {before.kept}, but {after.came_in} came into {after.stage}")
+    return found
+
+
+def as_markdown(steps: Sequence[FunnelStep]) -> str:
+    """Return the funnel as a Markdown table."""
+    lines = ["| stage | in | kept | dropped | why |", "|---|--:|--:|--:|---|"]
+    for each in steps:
+        why = ", ".join(f"{r.reason} {r.count}" for r in each.reasons)
+        why = f"{why} ({each.note})" if why and each.note else why or each.note
+        lines.append(f"| {each.stage} | {each.came_in} | {each.kept} | {each.dropped} | {why} |")
+    return "\n".join(lines)

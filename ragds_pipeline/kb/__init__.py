@@ -1,0 +1,1 @@
+"""From a folder of files to documents with structure: decoding, conversion, sections, passages, revisions."""

@@ -1,0 +1,146 @@
+"""Review as assets: the queue with its sheets, and the decisions from what came back.
+
+https://docs.dagster.io/guides/build/assets
+"""
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+from pydantic import Field
+
+from ragds_pipeline.config import Settings
+from ragds_pipeline.filters.assets import shareable_texts
+from ragds_pipeline.kb.documents import texts
+from ragds_pipeline.kb.outline import load_outlines
+from ragds_pipeline.records import Candidate, Decision
+from ragds_pipeline.resources import Project, kb_revisions
+from ragds_pipeline.review.decision_log import DecisionLog
+from ragds_pipeline.review.importing import ReviewState, SheetImport, import_sheet
+from ragds_pipeline.review.queue import review_rows, undecided
+from ragds_pipeline.review.rows import ReviewRow
+from ragds_pipeline.review.sheets import SheetFolder
+from ragds_pipeline.storage.metadata import file_link, markdown_table
+from ragds_pipeline.storage.schemas import to_records, to_table
+from ragds_pipeline.storage.tables import TableFile
+
+GROUP = "review"
+OWNERS = ["team:domain-experts"]
+
+
+def decision_log(settings: Settings) -> DecisionLog:
+    """Return the project's log of decisions."""
+    return DecisionLog(settings.data_dir / "review" / "decisions")
+
+
+@dg.asset(
+    partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"csv", "xlsx"}, owners=OWNERS,
+    code_version="1",
+)  # fmt: skip
+def review_queue(
+    context: dg.AssetExecutionContext, project: Project, kb_documents: TableFile, candidates: pa.Table
+) -> dg.MaterializeResult[pa.Table]:
+    """Candidates that still need a person; the sheet to send out is linked here."""
+    settings = project.settings()
+    found = to_records(Candidate, candidates)
+    queue = undecided(found, decision_log(settings).latest().keys())
+    shown = texts(kb_documents, {candidate.document_path for candidate in queue})
+    rows = list(review_rows(queue, shown, settings.review.context_chars).values())
+    folder = SheetFolder.of(settings.data_dir, context.partition_key)
+    csv, xlsx = folder.send(rows)
+    short = [{"id": r.id, "chunk": r.chunk_id, "type": r.type, "question": r.question[:160]} for r in rows[:30]]
+    return dg.MaterializeResult(
+        value=to_table(ReviewRow, rows),
+        metadata={
+            "to decide": len(rows),
+            "decided before": len(found) - len(rows),
+            "sheet (Excel)": file_link(xlsx),
+            "sheet (CSV)": file_link(csv),
+            "put the returned sheet into": dg.MetadataValue.path(str(folder.inbox)),
+            "preview": markdown_table(short, empty="(nothing to decide)"),
+        },
+    )
+
+
+class SheetsConfig(dg.Config):
+    """Which sheets to import."""
+
+    sheets: list[str] = Field(default_factory=list)
+    """Paths of further sheets, besides those in the inbox."""
+    reviewer: str = ""
+    """Who decided; by default ``review.reviewer`` of ragds.yaml."""
+
+
+@dg.asset(
+    partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS,
+    code_version="1",
+    check_specs=[dg.AssetCheckSpec(
+        "sheets_importable", asset="review_decisions", blocking=True, partitions_def=kb_revisions,
+        description="Every returned sheet could be imported; what is wrong is listed with its line.",
+    )],
+)  # fmt: skip
+def review_decisions(
+    context: dg.AssetExecutionContext,
+    config: SheetsConfig,
+    project: Project,
+    kb_documents: TableFile,
+    kb_passages: TableFile,
+    candidates: pa.Table,
+) -> Iterator[dg.MaterializeResult[pa.Table]]:
+    """Import returned sheets into the decision log; a sheet with an error is not imported at all."""
+    settings = project.settings()
+    log = decision_log(settings)
+    found = to_records(Candidate, candidates)
+    state = _state(settings, found, kb_documents, kb_passages)
+    paths = SheetFolder.of(settings.data_dir, context.partition_key).returned() + [Path(p) for p in config.sheets]
+    reviewer = config.reviewer or settings.review.reviewer
+    now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+    sheets = [import_sheet(path, state, settings.filters, reviewer, now) for path in paths]
+    added = [sheet for sheet in sheets if not sheet.errors and log.append(sheet.decisions, sheet.sha256)]
+    latest = log.latest()
+    counting = [latest[candidate.id] for candidate in found if candidate.id in latest]
+    failed = [sheet for sheet in sheets if sheet.errors]
+    yield dg.MaterializeResult(
+        value=to_table(Decision, counting),
+        metadata={
+            "candidates": len(found),
+            "decided": len(counting),
+            "open": len(found) - len(counting),
+            **{f"decided: {kind}": sum(d.keep == kind for d in counting) for kind in ("keep", "fix", "drop")},
+            "sheets imported now": len(added),
+            "sheets": markdown_table([_facts(sheet, sheet in added) for sheet in sheets], empty="(none in the inbox)"),
+            "problems": markdown_table(_problems(sheets), empty="(none)"),
+        },
+        check_results=[
+            dg.AssetCheckResult(
+                passed=not failed,
+                check_name="sheets_importable",
+                metadata={"problems": markdown_table(_problems(failed), empty="(none)")},
+            )
+        ],
+    )
+
+
+def _state(settings: Settings, candidates: list[Candidate], documents: TableFile, passages: TableFile) -> ReviewState:
+    outlines = load_outlines(documents, passages, {candidate.document_path for candidate in candidates})
+    shown = {path: outline.text for path, outline in outlines.items()}
+    rows = review_rows(candidates, shown, settings.review.context_chars)
+    return ReviewState({c.id: c for c in candidates}, rows, outlines, shareable_texts(documents))
+
+
+def _facts(sheet: SheetImport, added: bool) -> dict[str, object]:
+    state = "not imported: errors" if sheet.errors else "imported" if added else "imported before"
+    return {"sheet": sheet.name, "decisions": len(sheet.decisions), "left open": sheet.undecided, "state": state}
+
+
+def _problems(sheets: list[SheetImport]) -> list[dict[str, object]]:
+    return [
+        {"sheet": s.name, "line": p.line, "column": p.column, "severity": str(p.severity), "problem": p.message}
+        for s in sheets
+        for p in s.problems
+    ]
+
+
+ASSETS = [review_queue, review_decisions]

@@ -1,0 +1,196 @@
+"""Writing the review sheet, as CSV for any program and as XLSX with a drop-down and locked columns.
+
+Both writers give the same bytes for the same rows and put the file in place by a rename, so a sheet is never
+seen half-written. Which rows still need a decision is the caller's to say.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import tempfile
+import unicodedata
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+from openpyxl.styles import Alignment, Font, Protection
+from openpyxl.worksheet.datavalidation import DataValidation
+
+from ragds_pipeline.review.cells import to_cell
+from ragds_pipeline.review.rows import COLUMNS, EDITABLE, ReviewRow, join_spans
+
+SHEET_TITLE = "review"
+GUIDE_TITLE = "How to review"
+
+GUIDE = (
+    "How to review",
+    "Write y (keep) or n (drop) into keep. To correct, edit question, answer or evidence and write y.",
+    "1. Is it a question someone in the job would ask?",
+    "2. Is the answer right and complete?",
+    "3. Are the spans right: copied from the text, enough to prove the answer? A line [...] parts two spans.",
+    "4. Does the difficulty fit?",
+    "",
+    "レビューの手順",
+    "keep 列に y(採用)または n(不採用)を入力します。直すときは question・answer・evidence を書き換えて y とします。",
+    "1. 実際にその仕事をする人が尋ねそうな質問か。",
+    "2. 回答は正しく、漏れがないか。",
+    "3. 根拠は正しいか。本文のとおりで、回答を裏付けるのに足りるか。[...] だけの行は根拠と根拠の区切り。",
+    "4. 難易度は合っているか。",
+    "",
+    "Come fare la revisione",
+    "In keep scrivere y (tenere) o n (scartare). Per correggere, modificare question, answer o evidence e scrivere y.",
+    "1. È una domanda che farebbe davvero chi svolge questo lavoro?",
+    "2. La risposta è giusta e completa?",
+    "3. I passi sono giusti: copiati dal testo e sufficienti a provare la risposta? Una riga [...] separa due passi.",
+    "4. La difficoltà è adeguata?",
+)
+
+_WIDTHS = {
+    "id": 20, "chunk_id": 20, "type": 12, "question": 42, "answer": 48,
+    "evidence": 56, "keep": 7, "note": 28, "context": 70,
+}  # fmt: skip
+_LINE_POINTS = 15
+_MAX_LINES = 20
+# Older Excel shows a cell formatted as text as ##### from here on; longer texts are safe without the format.
+_TEXT_FORMAT_LIMIT = 255
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+_CORE_TIME = b"1980-01-01T00:00:00Z"
+
+
+def write_csv(rows: Iterable[ReviewRow], path: Path) -> None:
+    """Write ``rows`` to ``path`` as CSV: utf-8-sig, so that Excel opens it; commas, quotes, CRLF."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        cells = _texts(row)
+        writer.writerow([to_cell(cells[column]) for column in COLUMNS])
+    _put_in_place(text.getvalue().encode("utf-8-sig"), path)
+
+
+def write_xlsx(rows: Iterable[ReviewRow], path: Path) -> None:
+    """Write ``rows`` to ``path`` as XLSX.
+
+    ``keep`` has a drop-down, texts are wrapped, the header and the id stay in view, and all columns but
+    question, answer, evidence, keep and note are locked; the lock has no password.
+    """
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    sheet.title = SHEET_TITLE
+    sheet.append(COLUMNS)
+    for cell in sheet[1]:
+        cell.font = Font(bold=True)
+    count = 0
+    for count, row in enumerate(rows, start=1):
+        _fill_row(sheet, count + 1, _texts(row))
+    _lay_out(sheet, last_row=count + 1)
+    _add_guide(workbook.create_sheet(GUIDE_TITLE))
+    buffer = io.BytesIO()
+    workbook.save(buffer)
+    _put_in_place(_without_clock(buffer.getvalue()), path)
+
+
+def _texts(row: ReviewRow) -> dict[str, str]:
+    return {
+        "id": row.id,
+        "chunk_id": row.chunk_id,
+        "type": row.type,
+        "question": row.question,
+        "answer": row.answer,
+        "evidence": join_spans(row.evidence),
+        "keep": "",
+        "note": "",
+        "context": row.context,
+    }
+
+
+def _fill_row(sheet: Any, number: int, texts: Mapping[str, str]) -> None:
+    for index, column in enumerate(COLUMNS, start=1):
+        cell = sheet.cell(number, index)
+        text = to_cell(texts[column], typed=True)
+        if text:
+            cell.value = text
+            cell.data_type = "s"  # openpyxl would make ``#N/A`` an error value
+        cell.number_format = "@" if len(text) <= _TEXT_FORMAT_LIMIT else "General"
+        cell.alignment = Alignment(wrap_text=True, vertical="top")
+        cell.protection = Protection(locked=column not in EDITABLE)
+    # Without a height, programs fit the row to its longest cell, the context: one row would fill a screen.
+    lines = max(_lines(texts[column], _WIDTHS[column]) for column in COLUMNS if column != "context")
+    sheet.row_dimensions[number].height = _LINE_POINTS * min(lines, _MAX_LINES)
+
+
+def _lines(text: str, width: int) -> int:
+    """Estimate the lines that ``text`` takes in a column of ``width``; East Asian characters count twice."""
+    lines = 0
+    for line in text[: width * _MAX_LINES].split("\n"):
+        cells = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in line)
+        lines += max(1, -(-cells // width))
+    return lines
+
+
+def _lay_out(sheet: Any, last_row: int) -> None:
+    for index, column in enumerate(COLUMNS, start=1):
+        sheet.column_dimensions[openpyxl.utils.get_column_letter(index)].width = _WIDTHS[column]
+    sheet.freeze_panes = "B2"
+    sheet.protection.sheet = True
+    # On a protected sheet False means "not locked": people may still widen columns and filter.
+    sheet.protection.formatColumns = False
+    sheet.protection.formatRows = False
+    sheet.protection.autoFilter = False
+    sheet.auto_filter.ref = f"A1:{openpyxl.utils.get_column_letter(len(COLUMNS))}{last_row}"
+    if last_row > 1:
+        letter = openpyxl.utils.get_column_letter(COLUMNS.index("keep") + 1)
+        # A warning, not a stop: the import also understands はい, sì, ○ and more.
+        choice = DataValidation(
+            type="list", formula1='"y,n"', allow_blank=True, showErrorMessage=True, errorStyle="warning",
+            errorTitle="keep", error="y = keep, n = drop. Use this value all the same?",
+        )  # fmt: skip
+        choice.add(f"{letter}2:{letter}{last_row}")
+        sheet.add_data_validation(choice)
+
+
+def _add_guide(sheet: Any) -> None:
+    sheet.column_dimensions["A"].width = 110
+    for number, line in enumerate(GUIDE, start=1):
+        cell = sheet.cell(number, 1, line or None)
+        cell.alignment = Alignment(wrap_text=True, vertical="top")
+        if number == 1 or not GUIDE[number - 2]:
+            cell.font = Font(bold=True)
+    sheet.protection.sheet = True
+
+
+def _without_clock(archive: bytes) -> bytes:
+    """Return the workbook with all times fixed: those of the ZIP entries and those in its properties."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(buffer, "w") as target:
+        for entry in source.infolist():
+            content = source.read(entry)
+            if entry.filename == "docProps/core.xml":
+                content = re.sub(rb"(<dcterms:\w+[^>]*>)[^<]*", rb"\g<1>" + _CORE_TIME, content)
+            fixed = zipfile.ZipInfo(entry.filename, _ZIP_TIME)
+            fixed.create_system = 3  # the default differs between Windows and the rest
+            fixed.external_attr = 0o600 << 16
+            target.writestr(fixed, content, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def _put_in_place(content: bytes, path: Path) -> None:
+    """Write ``content`` beside ``path`` and rename it, so that a reader sees the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)  # mkstemp gives 0600, and the reviewer may be somebody else
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink()
+        raise

@@ -1,0 +1,1 @@
+"""Tests of ``ragds_pipeline.kb``, one module a module."""

@@ -1,0 +1,1 @@
+"""Tests of ``ragds_pipeline.spans``, one module a module."""
