@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ragds_pipeline.config import ConfigError, Settings
+from ragds_pipeline.storage.files import write_text
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
     from ragds_pipeline.runs import RunOutcome
 
 HOST = "127.0.0.1"
+
+WORKSPACE = """load_from:
+  - python_module:
+      module_name: ragds_pipeline.definitions
+      location_name: ragds_pipeline
+"""
+"""The same as workspace.yaml in the repository; written out so that the UI also opens a project elsewhere. The name of
+the location must stay: Dagster files the state of schedules and sensors under it."""
 
 
 class Stop(Exception):
@@ -215,10 +224,11 @@ def _ui(arguments: argparse.Namespace) -> None:
     print(f"revision {runs.register_current(settings, instance)} is registered as a partition")
     # Both run from the project's folder with the project's own state; nothing listens beyond this machine.
     environment = dict(os.environ)
-    module = ["-m", "ragds_pipeline.definitions"]
+    workspace = settings.data_dir / "dagster" / "workspace.yaml"
+    write_text(workspace, WORKSPACE)
     commands = [
-        [sys.executable, "-m", "dagster_webserver", "-h", HOST, "-p", str(arguments.port), *module],
-        [sys.executable, "-m", "dagster", "daemon", "run", *module],
+        [sys.executable, "-m", "dagster_webserver", "-h", HOST, "-p", str(arguments.port), "-w", str(workspace)],
+        [sys.executable, "-m", "dagster._daemon", "run", "-w", str(workspace)],
     ]
     processes = [subprocess.Popen(command, env=environment) for command in commands]  # noqa: S603
     try:

@@ -15,8 +15,8 @@ from ragds_pipeline.config import KbManifest, Settings
 
 _HEAD = """# Configuration
 
-Generated from `ragds_pipeline/config.py` by `make docs`. Unknown names and values that cannot be used stop a run at once,
-with the name and what is wrong.
+Generated from `ragds_pipeline/config.py` by `make docs`. Unknown names and values that cannot be used stop a run at
+once, with the name and what is wrong.
 
 Keys are never configured: the `api` backend takes `ANTHROPIC_API_KEY` from the environment.
 """

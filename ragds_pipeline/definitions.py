@@ -30,7 +30,6 @@ REVISION_JOB, FREEZE_JOB = "revision_job", "freeze_job"
 revision_job = dg.define_asset_job(
     REVISION_JOB,
     selection=dg.AssetSelection.groups("kb", "candidates", "filters") | dg.AssetSelection.assets("review_queue"),
-    partitions_def=kb_revisions,
     description="From the documents of a revision to the review queue. Ends at the sheet that goes to people.",
 )
 
@@ -39,7 +38,6 @@ freeze_job = dg.define_asset_job(
     selection=dg.AssetSelection.assets("review_decisions")
     | dg.AssetSelection.groups("golden")
     | dg.AssetSelection.checks_for_assets(*GOLDEN),
-    partitions_def=kb_revisions,
     description="From returned sheets to a frozen snapshot. Stops before freezing where a check fails.",
 )
 

@@ -47,13 +47,13 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
                 f"{progress.done} of {progress.total} calls, {progress.failed} failed, ${progress.spent_usd:.4f} spent"
             )
 
-        return open_claude(settings, context.run_id, tell)
+        return open_claude(settings, context.run.run_id, tell)
 
     def staged(self, context: dg.AssetExecutionContext, asset: str) -> Path:
         """Return where to write a table of ``asset`` before the I/O manager puts it in place."""
         folder = self.settings().data_dir / TABLES / asset
         folder.mkdir(parents=True, exist_ok=True)
-        return folder / f".{context.partition_key}.{context.run_id}.part"
+        return folder / f".{context.partition_key}.{context.run.run_id}.part"
 
     def earlier(self, context: dg.AssetExecutionContext, asset: str) -> TableFile | None:
         """Return the table of ``asset`` to take unchanged rows from: this revision's, else the newest there is."""

@@ -80,9 +80,10 @@ def top_up(
 def _made(candidates: Sequence[Candidate], drops: Sequence[Drop]) -> dict[str, list[str]]:
     """Return all questions made so far by document, kept and dropped, so that none is made again."""
     made: dict[str, list[str]] = {}
-    for item in (*candidates, *drops):
-        if item.question:
-            made.setdefault(item.document_path, []).append(item.question)
+    found = [(c.document_path, c.question) for c in candidates] + [(d.document_path, d.question) for d in drops]
+    for path, question in found:
+        if question:
+            made.setdefault(path, []).append(question)
     return {path: list(dict.fromkeys(questions)) for path, questions in made.items()}
 
 

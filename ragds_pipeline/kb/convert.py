@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import PurePosixPath
+from typing import Any
 
 MIME = {
     ".pdf": "application/pdf",
@@ -53,8 +54,7 @@ def to_markdown(path: str, data: bytes) -> str:
         raise ConversionFailed(f"no converter for {suffix or 'files without extension'}; exclude it in kb.yaml")
     if converter_version() == "none":
         raise NoConverter(f"{suffix} needs the converter: pip install 'ragds[convert]'")
-    import kreuzberg
-
+    kreuzberg: Any = import_module("kreuzberg")  # its type hints lag behind what it takes and gives
     config = kreuzberg.ExtractionConfig(
         output_format=kreuzberg.OutputFormat.MARKDOWN, use_cache=False, disable_ocr=True
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +24,7 @@ def passages_of(sizes: list[int]) -> list[Passage]:
 def test_windows_cover_the_document_in_whole_passages(sizes: list[int], limit: int) -> None:
     found = windows(passages_of(sizes), CandidateSettings(request_max_chars=limit))
     assert found[0].start_char == 0 and found[-1].end_char == sum(sizes)
-    for one, other in zip(found, found[1:], strict=False):
+    for one, other in pairwise(found):
         assert one.end_char == other.start_char
     edges = {p.start_char for p in passages_of(sizes)}
     for window in found:

@@ -85,7 +85,7 @@ def test_the_same_question_can_be_asked_several_times_on_purpose(tmp_path: Path,
     ],
 )
 def test_a_failed_call_is_a_typed_failure(
-    tmp_path: Path, server: LoopbackServer, kind: str, reason: FailureReason
+    tmp_path: Path, server: LoopbackServer, kind: Any, reason: FailureReason
 ) -> None:
     server.faults = FaultPlan(sequence=[Fault(kind, delay=3 if kind == "slow" else 0)] * 4)
     (outcome,) = ask(tmp_path, server, [request("a")], timeout_s=1.0, max_retries=0).values()
