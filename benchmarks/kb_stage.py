@@ -28,9 +28,54 @@ from ragds_pipeline.kb.revision import Archive, FolderSource, current_revision
 from ragds_pipeline.storage.tables import TableFile
 
 WORDS = {
-    "en": "claim form approval desk receipt travel hotel limit amount leave week month captain ledger purchase".split(),
-    "it": "richiesta modulo approvazione ricevuta viaggio albergo limite importo ferie settimana mese acquisto".split(),
-    "ja": "申請 領収書 承認 出張 上限 金額 休暇 課長 期限 経費 規程 購入 様式 精算 営業日".split(),
+    "en": [
+        "claim",
+        "form",
+        "approval",
+        "desk",
+        "receipt",
+        "travel",
+        "hotel",
+        "limit",
+        "amount",
+        "leave",
+        "week",
+        "month",
+        "captain",
+        "ledger",
+        "purchase",
+    ],
+    "it": [
+        "richiesta",
+        "modulo",
+        "approvazione",
+        "ricevuta",
+        "viaggio",
+        "albergo",
+        "limite",
+        "importo",
+        "ferie",
+        "settimana",
+        "mese",
+        "acquisto",
+    ],
+    "ja": [
+        "申請",
+        "領収書",
+        "承認",
+        "出張",
+        "上限",
+        "金額",
+        "休暇",
+        "課長",
+        "期限",
+        "経費",
+        "規程",
+        "購入",
+        "様式",
+        "精算",
+        "営業日",
+    ],
 }
 
 
@@ -42,13 +87,17 @@ def document(rng: random.Random, number: int, size: int) -> str:
     length = 0
     while length < size:
         kind = rng.random()
-        sentence = [glue.join(rng.choices(words, k=rng.randint(6, 16))) + f" {rng.randint(1, 9999)}{stop}" for _ in range(4)]
+        sentence = [
+            glue.join(rng.choices(words, k=rng.randint(6, 16))) + f" {rng.randint(1, 9999)}{stop}" for _ in range(4)
+        ]
         if kind < 0.15:
             part = f"\n## Section {rng.randint(1, 9999)}\n"
         elif kind < 0.3:
             part = "".join(f"- {line}\n" for line in sentence)
         elif kind < 0.4:
-            part = "\n| a | b |\n|---|---|\n" + "".join(f"| {line[:20]} | {rng.randint(1, 99)} |\n" for line in sentence)
+            part = "\n| a | b |\n|---|---|\n" + "".join(
+                f"| {line[:20]} | {rng.randint(1, 99)} |\n" for line in sentence
+            )
         else:
             part = "\n" + "".join(sentence) + "\n"
         parts.append(part)
@@ -121,7 +170,9 @@ def main() -> None:
             process.start()
             wall, cpu, peak, reused = results.get()
             process.join()
-            print(f"| {label} | {wall:.1f} | {cpu:.1f} | {size / 1e6 / wall:.1f} | {peak:.0f} | {reused:,} |", flush=True)
+            print(
+                f"| {label} | {wall:.1f} | {cpu:.1f} | {size / 1e6 / wall:.1f} | {peak:.0f} | {reused:,} |", flush=True
+            )
 
 
 if __name__ == "__main__":

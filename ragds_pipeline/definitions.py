@@ -18,7 +18,7 @@ from ragds_pipeline.filters.assets import ASSETS as FILTERS
 from ragds_pipeline.golden.assets import ASSETS as GOLDEN
 from ragds_pipeline.golden.checks import CHECKS
 from ragds_pipeline.kb.assets import ASSETS as KB
-from ragds_pipeline.resources import TABLES, Project, kb_revisions
+from ragds_pipeline.resources import TABLES, Project
 from ragds_pipeline.review.assets import ASSETS as REVIEW
 from ragds_pipeline.storage.parquet_io import MarkdownIOManager, ParquetIOManager
 

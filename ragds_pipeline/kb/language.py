@@ -6,8 +6,8 @@ import re
 from functools import cache
 from typing import Any
 
-SAMPLE_CHARS = 6_000
-"""Enough for a sure answer; the whole of a long document would only cost time."""
+SAMPLE_CHARS = 1_500
+"""Enough for a sure answer between a handful of languages; more only costs time (6,000 made it the dearest step)."""
 
 _SCRIPTS = {
     "ja": re.compile(r"[\u3040-\u30ff]"),

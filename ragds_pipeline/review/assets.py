@@ -13,7 +13,6 @@ from pydantic import Field
 
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
-from ragds_pipeline.kb.documents import texts
 from ragds_pipeline.kb.outline import load_outlines
 from ragds_pipeline.records import Candidate, Decision
 from ragds_pipeline.resources import Project, kb_revisions
@@ -40,14 +39,18 @@ def decision_log(settings: Settings) -> DecisionLog:
     code_version="1",
 )  # fmt: skip
 def review_queue(
-    context: dg.AssetExecutionContext, project: Project, kb_documents: TableFile, candidates: pa.Table
+    context: dg.AssetExecutionContext,
+    project: Project,
+    kb_documents: TableFile,
+    kb_passages: TableFile,
+    candidates: pa.Table,
 ) -> dg.MaterializeResult[pa.Table]:
     """Candidates that still need a person; the sheet to send out is linked here."""
     settings = project.settings()
     found = to_records(Candidate, candidates)
     queue = undecided(found, decision_log(settings).latest().keys())
-    shown = texts(kb_documents, {candidate.document_path for candidate in queue})
-    rows = list(review_rows(queue, shown, settings.review.context_chars).values())
+    outlines = load_outlines(kb_documents, kb_passages, {candidate.document_path for candidate in queue})
+    rows = list(review_rows(queue, outlines, settings.review.context_chars).values())
     folder = SheetFolder.of(settings.data_dir, context.partition_key)
     csv, xlsx = folder.send(rows)
     short = [{"id": r.id, "chunk": r.chunk_id, "type": r.type, "question": r.question[:160]} for r in rows[:30]]
@@ -125,8 +128,7 @@ def review_decisions(
 
 def _state(settings: Settings, candidates: list[Candidate], documents: TableFile, passages: TableFile) -> ReviewState:
     outlines = load_outlines(documents, passages, {candidate.document_path for candidate in candidates})
-    shown = {path: outline.text for path, outline in outlines.items()}
-    rows = review_rows(candidates, shown, settings.review.context_chars)
+    rows = review_rows(candidates, outlines, settings.review.context_chars)
     return ReviewState({c.id: c for c in candidates}, rows, outlines, shareable_texts(documents))
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ragds_pipeline.records import Candidate
+from ragds_pipeline.kb.outline import Outline
+from ragds_pipeline.records import Candidate, Evidence
 from ragds_pipeline.review.rows import ReviewRow
 
 OPEN_MARK, CLOSE_MARK = "⟦", "⟧"
 
 
-def review_row(candidate: Candidate, text: str, context_chars: int) -> ReviewRow:
-    """Return the row of one candidate; ``text`` is its document's normalised text."""
+def review_row(candidate: Candidate, outline: Outline, context_chars: int) -> ReviewRow:
+    """Return the row of one candidate; ``outline`` is that of its document."""
     return ReviewRow(
         id=candidate.id,
         chunk_id=candidate.chunk_id,
@@ -19,28 +20,47 @@ def review_row(candidate: Candidate, text: str, context_chars: int) -> ReviewRow
         question=candidate.question,
         answer=candidate.answer,
         evidence=tuple(e.content for e in candidate.evidence),
-        context=_context(candidate, text, context_chars),
+        context=_context(candidate, outline, context_chars),
     )
 
 
-def _context(candidate: Candidate, text: str, width: int) -> str:
-    """Return the text around each span, the span itself between brackets, and a word where it stands elsewhere too."""
-    parts = []
+def _context(candidate: Candidate, outline: Outline, width: int) -> str:
+    """Return where the evidence stands (path and headings) and the text around it, spans between brackets.
+
+    Windows that touch become one, so that nothing is shown twice.
+    """
+    text = outline.text
+    windows: list[tuple[int, int, list[Evidence]]] = []
     for span in candidate.evidence:
         start, end = max(0, span.start_char - width), min(len(text), span.end_char + width)
-        before = ("…" if start else "") + text[start : span.start_char]
-        after = text[span.end_char : end] + ("…" if end < len(text) else "")
-        shown = f"{before}{OPEN_MARK}{span.content}{CLOSE_MARK}{after}"
+        if windows and start <= windows[-1][1]:
+            first, _, spans = windows.pop()
+            windows.append((first, end, [*spans, span]))
+        else:
+            windows.append((start, end, [span]))
+    headings = " › ".join(outline.passage_at(candidate.evidence[0].start_char).heading_path)
+    parts = [f"{candidate.document_path}: {headings}" if headings else candidate.document_path]
+    parts += [_marked(text, start, end, spans) for start, end, spans in windows]
+    for span in candidate.evidence:
         if span.alternatives:
             others = ", ".join(sorted({place.document_path for place in span.alternatives}))
-            shown += f"\n(the same text also stands {len(span.alternatives)}× in {others})"
-        parts.append(shown)
-    return f"{candidate.document_path}\n" + "\n\n".join(parts)
+            parts.append(f"({span.content[:40]!r} also stands {len(span.alternatives)}× in {others})")
+    return "\n\n".join(parts)
 
 
-def review_rows(candidates: Iterable[Candidate], texts: Mapping[str, str], context_chars: int) -> dict[str, ReviewRow]:
+def _marked(text: str, start: int, end: int, spans: Sequence[Evidence]) -> str:
+    shown, at = ["…"] if start else [], start
+    for span in spans:
+        shown += [text[at : span.start_char], OPEN_MARK, span.content, CLOSE_MARK]
+        at = span.end_char
+    return "".join([*shown, text[at:end], "…" if end < len(text) else ""])
+
+
+def review_rows(
+    candidates: Iterable[Candidate], outlines: Mapping[str, Outline], context_chars: int
+) -> dict[str, ReviewRow]:
     """Return the rows of all candidates by id, in their order."""
-    return {c.id: review_row(c, texts[c.document_path], context_chars) for c in candidates}
+    return {c.id: review_row(c, outlines[c.document_path], context_chars) for c in candidates}
 
 
 def undecided(candidates: Sequence[Candidate], decided: Collection[str]) -> list[Candidate]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
-import tempfile
 import unicodedata
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -23,35 +21,46 @@ from openpyxl.worksheet.datavalidation import DataValidation
 
 from ragds_pipeline.review.cells import to_cell
 from ragds_pipeline.review.rows import COLUMNS, EDITABLE, ReviewRow, join_spans
+from ragds_pipeline.storage.files import write_bytes
 
 SHEET_TITLE = "review"
 GUIDE_TITLE = "How to review"
 
 GUIDE = (
     "How to review",
-    "Write y (keep) or n (drop) into keep. To correct, edit question, answer or evidence and write y.",
-    "1. Is it a question someone in the job would ask?",
-    "2. Is the answer right and complete?",
-    "3. Are the spans right: copied from the text, enough to prove the answer? A line [...] parts two spans.",
-    "4. Does the difficulty fit?",
+    "Write y (keep) or n (drop) into keep. To correct, edit question, answer or evidence and write y. Leave keep empty "
+    "where you cannot decide yet: the row stays open and comes back. In note, say why, for whoever reads it later.",
+    "1. Is it a question someone in the job would ask, and clear to somebody who has not read the document? (Which "
+    "site, which form, which case?)",
+    "2. Is the answer right and complete, exceptions in other documents included?",
+    "3. Are the spans right: copied from the text, enough to prove the answer, none needless? A line [...] parts two.",
+    "4. Does the difficulty fit? The questions here are easy ones: one place in one document answers them.",
+    "The context shows the place in the document; the evidence stands between ⟦ and ⟧.",
     "",
     "レビューの手順",
-    "keep 列に y(採用)または n(不採用)を入力します。直すときは question・answer・evidence を書き換えて y とします。",
-    "1. 実際にその仕事をする人が尋ねそうな質問か。",
-    "2. 回答は正しく、漏れがないか。",
-    "3. 根拠は正しいか。本文のとおりで、回答を裏付けるのに足りるか。[...] だけの行は根拠と根拠の区切り。",
-    "4. 難易度は合っているか。",
+    "keep 列に y(採用)または n(不採用)を入力します。直すときは question・answer・evidence を書き換えて y とします。"
+    "まだ決められない行は keep を空欄のままにしてください(次回また出ます)。note には理由を書きます。",
+    "1. 実際にその仕事をする人が尋ねそうな質問か。文書を読んでいない人にも意味が一つに決まるか"
+    "(どの事業所・様式・場合か)。",
+    "2. 回答は正しく、漏れがないか。他の文書にある例外も考慮すること。",
+    "3. 根拠は正しいか。本文のとおりで、回答を裏付けるのに足り、余分がないか。[...] だけの行は根拠と根拠の区切り。",
+    "4. 難易度は合っているか。ここにあるのは易しい質問で、一つの文書の一か所で答えられるもの。",
+    "context 列は文書中の場所で、⟦ と ⟧ の間が根拠です。",
     "",
     "Come fare la revisione",
-    "In keep scrivere y (tenere) o n (scartare). Per correggere, modificare question, answer o evidence e scrivere y.",
-    "1. È una domanda che farebbe davvero chi svolge questo lavoro?",
-    "2. La risposta è giusta e completa?",
-    "3. I passi sono giusti: copiati dal testo e sufficienti a provare la risposta? Una riga [...] separa due passi.",
-    "4. La difficoltà è adeguata?",
+    "In keep scrivere y (tenere) o n (scartare). Per correggere, modificare question, answer o evidence e scrivere y. "
+    "Se non si può ancora decidere, lasciare keep vuoto: la riga resta aperta e ritorna. In note scrivere il perché.",
+    "1. È una domanda che farebbe davvero chi svolge questo lavoro, e chiara per chi non ha letto il documento? (Quale "
+    "sede, quale modulo, quale caso?)",
+    "2. La risposta è giusta e completa, anche rispetto alle eccezioni in altri documenti?",
+    "3. I passi sono giusti: copiati dal testo, sufficienti a provare la risposta, nessuno superfluo? Una riga [...] "
+    "separa due passi.",
+    "4. La difficoltà è adeguata? Qui le domande sono facili: risponde un solo punto di un solo documento.",
+    "La colonna context mostra il punto del documento; l'evidenza sta fra ⟦ e ⟧.",
 )
 
 _WIDTHS = {
-    "id": 20, "chunk_id": 20, "type": 12, "question": 42, "answer": 48,
+    "id": 10, "chunk_id": 16, "type": 11, "question": 42, "answer": 48,
     "evidence": 56, "keep": 7, "note": 28, "context": 70,
 }  # fmt: skip
 _LINE_POINTS = 15
@@ -70,7 +79,7 @@ def write_csv(rows: Iterable[ReviewRow], path: Path) -> None:
     for row in rows:
         cells = _texts(row)
         writer.writerow([to_cell(cells[column]) for column in COLUMNS])
-    _put_in_place(text.getvalue().encode("utf-8-sig"), path)
+    write_bytes(path, text.getvalue().encode("utf-8-sig"))
 
 
 def write_xlsx(rows: Iterable[ReviewRow], path: Path) -> None:
@@ -92,7 +101,7 @@ def write_xlsx(rows: Iterable[ReviewRow], path: Path) -> None:
     _add_guide(workbook.create_sheet(GUIDE_TITLE))
     buffer = io.BytesIO()
     workbook.save(buffer)
-    _put_in_place(_without_clock(buffer.getvalue()), path)
+    write_bytes(path, _without_clock(buffer.getvalue()))
 
 
 def _texts(row: ReviewRow) -> dict[str, str]:
@@ -136,7 +145,7 @@ def _lines(text: str, width: int) -> int:
 def _lay_out(sheet: Any, last_row: int) -> None:
     for index, column in enumerate(COLUMNS, start=1):
         sheet.column_dimensions[openpyxl.utils.get_column_letter(index)].width = _WIDTHS[column]
-    sheet.freeze_panes = "B2"
+    sheet.freeze_panes = "E2"  # the question stays in view while one reads the context
     sheet.protection.sheet = True
     # On a protected sheet False means "not locked": people may still widen columns and filter.
     sheet.protection.formatColumns = False
@@ -177,20 +186,3 @@ def _without_clock(archive: bytes) -> bytes:
             fixed.external_attr = 0o600 << 16
             target.writestr(fixed, content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
-
-
-def _put_in_place(content: bytes, path: Path) -> None:
-    """Write ``content`` beside ``path`` and rename it, so that a reader sees the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)  # mkstemp gives 0600, and the reviewer may be somebody else
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink()
-        raise

@@ -57,7 +57,7 @@ def test_xlsx_layout(tmp_path: Path) -> None:
     workbook = openpyxl.load_workbook(tmp_path / "s.xlsx")
     sheet = workbook.worksheets[0]
     assert [cell.value for cell in sheet[1]] == list(COLUMNS)
-    assert sheet.freeze_panes == "B2"
+    assert sheet.freeze_panes == "E2"
     assert sheet.protection.sheet and sheet.protection.password is None
     [choice] = sheet.data_validations.dataValidation
     assert (choice.formula1, str(choice.sqref)) == ('"y,n"', f"G2:G{len(ROWS) + 1}")

@@ -1,0 +1,110 @@
+"""``ragds`` as a newcomer runs it: in a process of its own, in the poorest locale."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ragds_pipeline_tests.integration.test_sample import copy_sample
+
+POOR = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def ragds(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "TMPDIR")}
+    return subprocess.run(
+        [sys.executable, "-W", "error::EncodingWarning", "-m", "ragds_pipeline.cli", *arguments],
+        cwd=root,
+        env={**kept, "DAGSTER_DISABLE_TELEMETRY": "1", **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+
+
+def test_the_demo_in_the_c_locale(tmp_path: Path) -> None:
+    root = copy_sample(tmp_path / "project")
+    done = ragds(root, "demo", **POOR)
+    assert done.returncode == 0, done.stderr
+    for word in (
+        "Funnel (planned: 40 questions)",
+        "generate",
+        "review",
+        "freeze",
+        "Cost:",
+        "review.xlsx",
+        "snapshot-0001",
+    ):
+        assert word in done.stdout, done.stdout
+    (snapshot,) = (root / "data/golden/2026-10-01").glob("snapshot-*")
+    items = [json.loads(line) for line in (snapshot / "golden_set.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert any("３０" in passage["content"] or "日" in passage["content"] for i in items for passage in i["passages"])
+    again = ragds(root, "demo", **POOR)
+    assert again.returncode == 0 and len(list((root / "data/golden/2026-10-01").glob("snapshot-*"))) == 1
+    assert ragds(root, "verify").stdout.count("all as frozen") == 1
+    assert "Funnel" in ragds(root, "status", **POOR).stdout
+    exported = [json.loads(line) for line in ragds(root, "ledger").stdout.splitlines()]
+    assert len(exported) == 12 and {row["task"] for row in exported} == {"generate_easy"}
+    (snapshot / "golden_set.jsonl").write_text("", encoding="utf-8")
+    damaged = ragds(root, "verify")
+    assert damaged.returncode == 1 and "was changed after freezing" in damaged.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("plan: {questions: 0}", "plan.questions"),
+        ("plan: {question: 4}", "plan.question"),
+        ("kb: {passages: {target_chars: 500, max_chars: 300}}", "target_chars"),
+        ("claude: {models: {generator: claude-unknown}}", "claude-unknown"),
+        ("claude: {api_key: sk-x}", "api_key"),
+        ("kb: {path: nowhere}", "nowhere"),
+        ("- a list", "expected a mapping"),
+        ("a: [", "cannot be read"),
+        ("root: /", "root is not a setting"),
+    ],
+)
+def test_a_bad_configuration_stops_with_the_line_to_mend(tmp_path: Path, text: str, message: str) -> None:
+    root = copy_sample(tmp_path / "project")
+    (root / "ragds.yaml").write_text(text, encoding="utf-8")
+    done = ragds(root, "run")
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_key_is_a_clear_stop(tmp_path: Path) -> None:
+    root = copy_sample(tmp_path / "project")
+    (root / "ragds.yaml").write_text("plan: {questions: 5}\n", encoding="utf-8")
+    done = ragds(root, "run")
+    assert done.returncode == 1 and "ANTHROPIC_API_KEY is not set" in done.stderr
+    assert "estimated cost $" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_bad_kb_yaml_names_the_field(tmp_path: Path) -> None:
+    root = copy_sample(tmp_path / "project")
+    (root / "kb" / "kb.yaml").write_text("source_version: '../../etc'\n", encoding="utf-8")
+    done = ragds(root, "run")
+    assert done.returncode == 1 and "source_version" in done.stderr
+    (root / "kb" / "kb.yaml").write_text("source_version: 2026-10-01\n", encoding="utf-8")
+    assert "Revision 2026-10-01" in ragds(root, "status").stdout
+
+
+def test_sheets_are_imported_from_anywhere_and_refused_with_lines(tmp_path: Path) -> None:
+    root = copy_sample(tmp_path / "project")
+    assert ragds(root, "run").returncode == 0
+    assert "no such file" in ragds(root, "import", "nothing.csv").stderr
+    good = root / "data/recorded/decisions/review-2026-10-01.csv"
+    bad = tmp_path / "bad.csv"
+    bad.write_bytes(good.read_bytes().replace(b'"n"', b'"hm"', 1))
+    refused = ragds(root, "import", str(bad), "--reviewer", "Rei")
+    assert refused.returncode == 1 and "hm" in refused.stdout and "not imported" in refused.stderr
+    done = ragds(root, "import", str(good), "--reviewer", "Rei")
+    assert done.returncode == 0 and "decided: 37 of 40" in done.stdout, done.stdout + done.stderr
+    assert ragds(root, "freeze").returncode == 0

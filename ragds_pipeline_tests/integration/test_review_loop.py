@@ -1,0 +1,113 @@
+"""Review as people do it: sheets out, sheets in, bad sheets refused as a whole, nobody's work overwritten."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ragds_pipeline.records import Candidate, Decision
+from ragds_pipeline_tests.answering import answer_questions
+from ragds_pipeline_tests.loopback import LoopbackServer
+from ragds_pipeline_tests.projects import ProjectRun, project
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProjectRun]:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
+    kb = tmp_path / "kb"
+    kb.mkdir()
+    for name in ("alpha", "beta"):
+        lines = "".join(f"In {name} rule {n} grants {n + 10} days for case {n}.\n\n" for n in range(40))
+        (kb / f"{name}.md").write_text(f"# {name}\n\n{lines}", encoding="utf-8")
+    with (
+        LoopbackServer(responder=answer_questions) as server,
+        project(tmp_path / "p", kb, plan={"questions": 10}, claude={"base_url": server.url}) as made,
+    ):
+        made.must()
+        yield made
+
+
+def test_only_what_is_open_is_on_the_sheet_and_decisions_add_up(run: ProjectRun) -> None:
+    first, second, *_ = ids = [c.id for c in run.rows("candidates", Candidate)]
+    run.answer(**{first: "n", second: ""})
+    run.must("freeze_job")
+    assert len(run.golden()) == len(ids) - 2
+    run.must(selection=["review_queue"])
+    rows = list(csv.DictReader((run.review / "review.csv").read_text(encoding="utf-8-sig").splitlines(True)))
+    assert [row["id"] for row in rows] == [second]
+    (run.review / "inbox" / "returned.csv").unlink()
+    run.answer(**{second: "はい"})
+    run.must("freeze_job")
+    assert len(run.golden()) == len(ids) - 1 and len(run.snapshots()) == 2
+    assert {d.keep for d in run.rows("review_decisions", Decision)} == {"keep", "drop"}
+
+
+def test_a_sheet_with_one_bad_row_is_not_imported_at_all_and_nothing_is_frozen(run: ProjectRun) -> None:
+    first, *_ = [c.id for c in run.rows("candidates", Candidate)]
+    run.answer(**{first: "maybe"})
+    outcome = run.run("freeze_job")
+    assert not outcome.success and "sheets_importable" in outcome.failed_checks[0]
+    problems = outcome.metadata["review_decisions"]["problems"]
+    assert "maybe" in problems and "line" in problems
+    assert not run.rows("review_decisions", Decision) and not run.snapshots()
+
+
+def test_a_correction_that_is_not_in_the_document_is_refused_with_its_line(run: ProjectRun) -> None:
+    sheet = run.answer()
+    rows = list(csv.reader(sheet.read_text(encoding="utf-8-sig").splitlines(True)))
+    rows[3][rows[0].index("evidence")] = "This sentence stands nowhere in the document."
+    with sheet.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file).writerows(rows)
+    outcome = run.run("freeze_job")
+    assert not outcome.success and not run.snapshots()
+    assert "evidence_not_found" in outcome.metadata["review_decisions"]["problems"]
+
+
+def test_a_sheet_somebody_wrote_on_is_never_overwritten(run: ProjectRun) -> None:
+    sheet = run.review / "review.csv"
+    edited = sheet.read_bytes() + b"\r\n"
+    sheet.write_bytes(edited)
+    run.must(selection=["review_queue"])
+    assert sheet.read_bytes() == edited
+    assert (run.review / "review-2.csv").exists() and (run.review / "review-2.xlsx").exists()
+
+
+def test_the_same_sheet_twice_counts_once(run: ProjectRun) -> None:
+    run.answer()
+    run.must("freeze_job")
+    run.must("freeze_job")
+    assert len(list((run.settings.data_dir / "review" / "decisions").glob("*.jsonl"))) == 1
+    assert len(run.snapshots()) == 1
+
+
+def test_a_decision_goes_on_applying_in_the_next_revision_and_ids_stay(run: ProjectRun) -> None:
+    run.answer()
+    run.must("freeze_job")
+    before = {item["question"]: (item["id"], item["split"]) for item in run.golden()}
+    old = run.version
+    alpha = run.settings.kb_dir / "alpha.md"
+    alpha.write_text(alpha.read_text(encoding="utf-8") + "\nA new last line of the document.\n", encoding="utf-8")
+    run.must()
+    assert run.version != old
+    run.must("freeze_job")
+    after = {item["question"]: (item["id"], item["split"]) for item in run.golden()}
+    carried = before.keys() & after.keys()
+    assert carried, "beta.md did not change, so its requests and decisions are the same"
+    assert all(before[question] == after[question] for question in carried)
+
+
+def test_an_old_revision_is_rebuilt_from_the_archive(run: ProjectRun) -> None:
+    from ragds_pipeline import runs
+
+    old, documents = run.version, run.table("kb_documents").path
+    bytes_then = documents.read_bytes()
+    (run.settings.kb_dir / "alpha.md").write_text("# Alpha\n\nAll new text in this document.\n", encoding="utf-8")
+    documents.unlink()
+    outcome = runs.execute(run.config, "revision_job", old, run.instance, selection=["kb_documents", "kb_issues"])
+    assert outcome.success and documents.read_bytes() == bytes_then
+    run.instance.add_dynamic_partitions("kb_revisions", ["made-up"])
+    outcome = runs.execute(run.config, "revision_job", "made-up", run.instance)
+    assert not outcome.success and "is not in the archive and the KB folder now holds" in outcome.errors[0]
