@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -230,6 +231,8 @@ def _ui(arguments: argparse.Namespace) -> None:
         [sys.executable, "-m", "dagster_webserver", "-h", HOST, "-p", str(arguments.port), "-w", str(workspace)],
         [sys.executable, "-m", "dagster._daemon", "run", "-w", str(workspace)],
     ]
+    # A plain SIGTERM would end this process alone and leave the two behind with the port.
+    signal.signal(signal.SIGTERM, _interrupt)
     processes = [subprocess.Popen(command, env=environment) for command in commands]  # noqa: S603
     try:
         _wait_until_up(f"http://{HOST}:{arguments.port}/server_info", processes)
@@ -245,6 +248,10 @@ def _ui(arguments: argparse.Namespace) -> None:
         for process in processes:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(20)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _wait_until_up(url: str, processes: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -57,6 +57,8 @@ def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) ->
         assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *GOLDEN],
         asset_checks=CHECKS,
         jobs=[revision_job, freeze_job],
+        # Steps follow one another, and a process for each would cost more (seconds of imports) than all they do.
+        executor=dg.in_process_executor,
         resources={
             "project": Project(config_file=str(config_file)),
             "tables": ParquetIOManager(base_dir=str(data / TABLES)),

@@ -141,11 +141,11 @@ def topped_up(
 def candidate_facts(candidates: Sequence[Candidate]) -> Facts:
     """Return the metadata of a table of candidates."""
     rows = [
-        {"id": c.id, "chunk": c.chunk_id, "type": c.type, "question": c.question[:160],
-         "evidence": c.evidence[0].content[:120], "also at": len(c.evidence[0].alternatives)}
+        {"question": c.question[:160], "evidence": c.evidence[0].content[:120], "chunk": c.chunk_id}
         for c in candidates[:20]
-    ]  # fmt: skip
-    return {"candidates": len(candidates), "preview": markdown_table(rows)}
+    ]
+    places = sum(len(e.alternatives) for c in candidates for e in c.evidence)
+    return {"candidates": len(candidates), "alternative places": places, "preview": markdown_table(rows)}
 
 
 ASSETS = [code_filtered, topped_up]

@@ -53,7 +53,7 @@ def review_queue(
     rows = list(review_rows(queue, outlines, settings.review.context_chars).values())
     folder = SheetFolder.of(settings.data_dir, context.partition_key)
     csv, xlsx = folder.send(rows)
-    short = [{"id": r.id, "chunk": r.chunk_id, "type": r.type, "question": r.question[:160]} for r in rows[:30]]
+    short = [{"question": r.question[:160], "chunk": r.chunk_id} for r in rows[:30]]
     return dg.MaterializeResult(
         value=to_table(ReviewRow, rows),
         metadata={
@@ -61,7 +61,7 @@ def review_queue(
             "decided before": len(found) - len(rows),
             "sheet (Excel)": file_link(xlsx),
             "sheet (CSV)": file_link(csv),
-            "put the returned sheet into": dg.MetadataValue.path(str(folder.inbox)),
+            "put the returned sheet into": file_link(folder.inbox),
             "preview": markdown_table(short, empty="(nothing to decide)"),
         },
     )

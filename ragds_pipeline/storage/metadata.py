@@ -34,6 +34,9 @@ def dollars(amount: Decimal) -> str:
     return f"${amount:,.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"
 
 
-def file_link(path: Path) -> dg.UrlMetadataValue:
-    """Return a link to a local file."""
-    return dg.MetadataValue.url(path.resolve().as_uri())
+def file_link(path: Path) -> dg.PathMetadataValue:
+    """Return the path of a local file with a button that copies it.
+
+    Not a ``file://`` link: browsers refuse to follow one from a page that was served over HTTP.
+    """
+    return dg.MetadataValue.path(str(path.resolve()))
