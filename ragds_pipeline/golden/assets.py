@@ -16,6 +16,7 @@ from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
 from ragds_pipeline.filters.funnel import as_markdown, step
 from ragds_pipeline.golden.accept import accept
+from ragds_pipeline.golden.coverage import by_document, by_language_and_type, coverage
 from ragds_pipeline.golden.items import prepare
 from ragds_pipeline.golden.registry import Registry
 from ragds_pipeline.golden.snapshot import Contents, freeze, register
@@ -171,6 +172,25 @@ def golden_set(
     )
 
 
+@dg.asset(
+    name="coverage", partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP,
+    kinds={"parquet", "duckdb"}, owners=OWNERS, code_version="1",
+)  # fmt: skip
+def coverage_of_kb(
+    kb_documents: TableFile, question_plan: pa.Table, candidates: pa.Table, golden_items: pa.Table
+) -> dg.MaterializeResult[pa.Table]:
+    """Planned, delivered and frozen questions by document, language and type: where the set has gaps."""
+    documents = kb_documents.read(["path", "language", "confidential"])
+    table = coverage(documents, question_plan, candidates, golden_items)
+    return dg.MaterializeResult(
+        value=table,
+        metadata={
+            "frozen, by language and type": markdown_table(by_language_and_type(table)),
+            "by document": markdown_table(by_document(table)),
+        },
+    )
+
+
 def _versions(settings: Settings, items: list[GoldenItem], plan: list[PlanRow]) -> dict[str, object]:
     return {
         "ragds": __version__,
@@ -186,4 +206,4 @@ def _versions(settings: Settings, items: list[GoldenItem], plan: list[PlanRow]) 
     }
 
 
-ASSETS = [golden_items, golden_set]
+ASSETS = [golden_items, golden_set, coverage_of_kb]
