@@ -48,11 +48,15 @@ class _ParquetFiles(UPathIOManager):
         (path,) = self._get_paths_for_partitions(context).values()
         table = obj if isinstance(obj, pa.Table) else TableFile(Path(str(path)))
         schema = obj.schema if isinstance(obj, pa.Table) else pq.read_schema(str(path))
-        columns = [dg.TableColumn(field.name, str(field.type)) for field in schema]
+        columns = [dg.TableColumn(field.name, str(field.type), _description(field)) for field in schema]
         return {
             "dagster/row_count": table.num_rows,
             "dagster/column_schema": dg.TableSchema(columns=columns),
         }
+
+
+def _description(field: pa.Field) -> str | None:
+    return (field.metadata or {}).get(b"description", b"").decode() or None
 
 
 class _MarkdownFiles(UPathIOManager):

@@ -13,6 +13,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
+from ragds_pipeline.storage.field_docs import field_docs
+
 R = TypeVar("R")
 
 _SCALARS: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -34,9 +36,10 @@ def _arrow_type(hint: Any) -> pa.DataType:
 
 
 def _fields(record: Any) -> Iterator[pa.Field]:
-    hints = get_type_hints(record)
+    hints, docs = get_type_hints(record), field_docs(record)
     for field in dataclasses.fields(record):
-        yield pa.field(field.name, _arrow_type(hints[field.name]))
+        described = {"description": docs[field.name]} if field.name in docs else None
+        yield pa.field(field.name, _arrow_type(hints[field.name]), metadata=described)
 
 
 _schemas: dict[Any, pa.Schema] = {}
@@ -44,7 +47,7 @@ _hints_of: dict[Any, dict[str, Any]] = {}
 
 
 def schema_of(record: Any) -> pa.Schema:
-    """Return the Arrow schema of a record class: its fields, in their order, under their names."""
+    """Return the Arrow schema of a record class: its fields, in their order, under their names, with their docs."""
     if record not in _schemas:
         _schemas[record] = pa.schema(list(_fields(record)))
     return _schemas[record]

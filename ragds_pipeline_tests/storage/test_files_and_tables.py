@@ -107,3 +107,9 @@ def test_a_golden_passage_is_json_in_the_order_of_its_fields() -> None:
 
     passage = GoldenPassage("d", 0, 1, "x", True, (Place("e", 2, 3),), "", "", "d#1")
     assert json.dumps(as_json(passage)).startswith('{"document_path": "d", "start_char": 0')
+
+
+def test_columns_are_explained_by_the_docstrings_of_the_fields() -> None:
+    described = {field.name: field.metadata for field in schema_of(KbIssue)}
+    assert b"True where the file is not part of the KB" in described["skipped"][b"description"]
+    assert described["detail"] is None
