@@ -114,7 +114,9 @@ def same_cell(received: str, text: str, encoding: str = "utf-8") -> bool:
 
 
 def survives(text: str, encoding: str) -> bool:
-    """Tell whether ``encoding`` can hold the cell of ``text`` without loss."""
+    """Tell whether a sheet in ``encoding`` (as in ``Sheet.encoding``) can hold the cell of ``text`` without loss."""
+    if encoding not in LEGACY_ENCODINGS:
+        return True  # XLSX and the Unicode encodings hold every cell; "xlsx" is no codec
     cell = to_cell(text)
     return cell.encode(encoding, "replace").decode(encoding) == cell
 

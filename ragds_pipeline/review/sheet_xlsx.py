@@ -92,9 +92,15 @@ def _rows(sheet: Any) -> Iterator[TableRow]:
             yield TableRow(number, texts, flaws)
 
 
+_TRUTH = {"=TRUE()": "TRUE", "=FALSE()": "FALSE"}
+"""How LibreOffice saves a truth value in XLSX: as a formula, though nobody typed one."""
+
+
 def _text(value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, str) and value.upper() in _TRUTH:
+        return _TRUTH[value.upper()]
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, float) and value.is_integer():
@@ -103,7 +109,7 @@ def _text(value: object) -> str:
 
 
 def _flaw(cell: Any) -> str:
-    if cell.data_type == "f":
+    if cell.data_type == "f" and str(cell.value).upper() not in _TRUTH:
         return "holds a formula. Type the text itself"
     if cell.data_type == "e":
         return "holds an error value. Type the text itself"
