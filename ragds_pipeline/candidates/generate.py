@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from ragds_pipeline.candidates.apportion import two_way
@@ -94,13 +94,17 @@ def generate(
                 window, asked = left.popleft()
                 wave.append(build(outlines[path], window, asked, questions[path], settings, round_))
         replies = claude.ask([shown.request for shown in wave])
+        booked = {row.request_key for row in result.asked}
         for shown in wave:
             reply = replies[shown.request.key]
             drafts, drops = read_reply(shown, reply, round_, settings.candidates.evidence_form)
             questions[shown.outline.path] += [draft.question for draft in drafts]
             result.drafts += drafts
             result.drops += drops
-            result.asked.append(_asked(shown, reply, round_, len(drafts), len(drops)))
+            told = _asked(shown, reply, round_, len(drafts), len(drops))
+            # Two documents may show the very same; the reply to both was paid once.
+            result.asked.append(replace(told, cost_usd="0") if told.request_key in booked else told)
+            booked.add(told.request_key)
     return result
 
 
@@ -148,4 +152,5 @@ def _no_generator(row: PlanRow, round_: int) -> Drop:
         language=row.language,
         round=round_,
         payload="",
+        difficulty=row.difficulty,
     )

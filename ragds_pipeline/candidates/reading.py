@@ -12,7 +12,7 @@ from typing import Any
 from ragds_pipeline.candidates.single_hop import Shown, evidence_key
 from ragds_pipeline.claude import Failure, FailureReason, Reply
 from ragds_pipeline.claude.json_reader import UnreadableReply, read_json
-from ragds_pipeline.records import Difficulty, Draft, Drop, Hops, Quote, canonical_json, draft_id
+from ragds_pipeline.records import Difficulty, Draft, Drop, Hops, Quote, canonical_json, draft_id, printable
 
 STAGE = "generate"
 
@@ -24,6 +24,7 @@ REASONS = {
     "question_missing": "no question text",
     "answer_missing": "no answer text",
     "type_unknown": "a type that is none of the plan's",
+    "text_broken": "half of a surrogate pair stands in a text",
     "evidence_missing": "no evidence given",
     "sentence_unknown": "evidence names a sentence that was not shown",
     "beyond_request": "more questions than were asked for",
@@ -117,6 +118,8 @@ def _text(value: Any, reason: str) -> str:
     if isinstance(value, dict) and len(value) == 1:
         (value,) = value.values()
     if isinstance(value, str) and value.strip():
+        if printable(value) != value:
+            raise _Unusable("text_broken", f"half a character in {printable(value)[:80]}")
         return value.strip()
     raise _Unusable(reason, f"found {canonical_json(value)[:80]}")
 
@@ -143,7 +146,7 @@ def _numbers(item: Any) -> Iterator[int]:
     """Yield the sentence numbers in ``7``, ``7.0``, ``"7"``, ``"[7]"`` or ``"7-9"``."""
     if isinstance(item, bool):
         raise _Unusable("sentence_unknown", f"found {item}")
-    if isinstance(item, int | float) and int(item) == item:
+    if isinstance(item, int) or (isinstance(item, float) and item.is_integer()):
         yield int(item)
         return
     match = _RANGE.fullmatch(item.strip()) if isinstance(item, str) else None
@@ -162,12 +165,13 @@ def _drop(shown: Shown, round_: int, reason: str, detail: str, payload: str = ""
     return Drop(
         stage=STAGE,
         reason=reason,
-        detail=detail,
+        detail=printable(detail),
         document_path=shown.outline.path,
         item_id="",
-        question=question if isinstance(question, str) else "",
+        question=printable(question) if isinstance(question, str) else "",
         type=type_ if isinstance(type_, str) and type_ in shown.vocabulary else "",
         language=shown.outline.language,
         round=round_,
-        payload=payload[:20_000],
+        payload=printable(payload[:20_000]),
+        difficulty=Difficulty.EASY,
     )

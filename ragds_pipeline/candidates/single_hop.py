@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ragds_pipeline.candidates.fencing import fence
 from ragds_pipeline.candidates.numbered import NumberedText, numbered
 from ragds_pipeline.candidates.prompts import Prompt, load_prompt
 from ragds_pipeline.candidates.windows import Window
@@ -88,15 +87,16 @@ def build(
         output_rule=_output_rule(form, structured),
     )
     body = shown.render() if form == "sentences" else outline.text[window.start_char : window.end_char].strip()
+    task = settings.claude.task("generator")
     params: dict[str, Any] = {
-        "model": settings.claude.models.generator,
+        "model": task.model,
         "max_tokens": settings.candidates.max_tokens,
         "system": [{"type": "text", "text": system}],
         "messages": [
             {
                 "role": "user",
                 "content": [
-                    {"type": "text", "text": _document_block(outline, body)},
+                    {"type": "text", "text": fence("document", body, title=outline.title, language=outline.language)},
                     {"type": "text", "text": _ask(asked, known_questions, settings)},
                 ],
             }
@@ -105,10 +105,12 @@ def build(
     output: dict[str, Any] = {}
     if structured:
         output["format"] = {"type": "json_schema", "schema": _schema(form, list(settings.plan.types))}
-    if settings.claude.effort is not None:
-        output["effort"] = settings.claude.effort
+    if task.effort is not None:
+        output["effort"] = task.effort
     if output:
         params["output_config"] = output
+    if task.thinking is not None:
+        params["thinking"] = {"type": task.thinking}
     item = f"{window.document_path}[{window.start_char}:{window.end_char}]"
     # The round is part of the key: a top-up may ask the very same again, and must not get the very same reply.
     request = Request(TASK, item, params, prompt.version, attempt=round_)
@@ -150,13 +152,6 @@ def _schema(form: str, types: list[str]) -> dict[str, Any]:
         "required": ["questions"],
         "additionalProperties": False,
     }
-
-
-def _document_block(outline: Outline, body: str) -> str:
-    # The tag carries a hash of what it holds, so that no text can close it: it would have to contain its own hash.
-    tag = "document-" + hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:10]
-    title = json.dumps(outline.title, ensure_ascii=False)
-    return f"<{tag} title={title} language={json.dumps(outline.language)}>\n{body}\n</{tag}>"
 
 
 def _ask(asked: Mapping[str, int], known_questions: Sequence[str], settings: Settings) -> str:

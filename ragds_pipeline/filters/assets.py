@@ -1,4 +1,4 @@
-"""The filters as assets: the code filter over the first round, then top-up rounds until the plan is met.
+"""The filters as assets: the code filter, Claude's filters one by one, then top-up rounds until the plan is met.
 
 https://docs.dagster.io/guides/build/assets
 """
@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from ragds_pipeline.candidates.assets import draft_facts, drop_facts, request_facts, stopped
 from ragds_pipeline.claude import RepliesMissing
-from ragds_pipeline.config import ConfigError
+from ragds_pipeline.config import ConfigError, Settings
+from ragds_pipeline.filters.claude_filter import Judged, apply_verdicts, ask_about, enabled_judges
 from ragds_pipeline.filters.code_filter import code_filter
+from ragds_pipeline.filters.judges import JUDGES, Judge
 from ragds_pipeline.filters.top_up import room_for, top_up
 from ragds_pipeline.kb.outline import load_outlines
-from ragds_pipeline.records import AskedRow, Candidate, Draft, Drop, MissingRow, PlanRow
+from ragds_pipeline.records import AskedRow, Candidate, Draft, Drop, MissingRow, PlanRow, Verdict
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.storage.metadata import Facts, markdown_table
 from ragds_pipeline.storage.schemas import as_json, to_records, to_table
@@ -72,19 +74,99 @@ def code_filtered(
     )
 
 
+def _verdict_asset(judge: Judge, earlier: Sequence[Judge], sentence: str) -> dg.AssetsDefinition:
+    """Return the asset with one judge's verdicts on the first round; it reads those of the judges before it."""
+
+    @dg.asset(
+        name=f"{judge.name}_verdicts",
+        description=sentence,
+        ins={
+            "first_candidates": dg.AssetIn("first_candidates"),
+            **{f"{each.name}_verdicts": dg.AssetIn(f"{each.name}_verdicts") for each in earlier},
+        },
+        partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"},
+        owners=OWNERS, code_version="1", pool="claude",
+    )  # fmt: skip
+    def verdicts(
+        context: dg.AssetExecutionContext, project: Project, first_candidates: pa.Table, **tables: pa.Table
+    ) -> dg.MaterializeResult[pa.Table]:
+        settings = project.settings()
+        left = to_records(Candidate, first_candidates)
+        for each in earlier:
+            left = _passing(each, left, to_records(Verdict, tables[f"{each.name}_verdicts"]), settings).candidates
+        if judge not in enabled_judges(settings):
+            off: Facts = {"asked": 0, "note": f"{judge.name} is not in filters.judges.enabled (ragds.yaml)"}
+            return dg.MaterializeResult(value=to_table(Verdict, []), metadata=off)
+        try:
+            claude = project.claude(context, settings)
+            found = ask_about(judge, left, claude, settings)
+            claude.close()
+        except (RepliesMissing, ConfigError) as error:
+            raise stopped(error) from error
+        return dg.MaterializeResult(value=to_table(Verdict, found), metadata=verdict_facts(left, found))
+
+    return verdicts
+
+
+def _passing(judge: Judge, candidates: list[Candidate], verdicts: Sequence[Verdict], settings: Settings) -> Judged:
+    if judge not in enabled_judges(settings):
+        return Judged(candidates)
+    return apply_verdicts(judge, candidates, {verdict.candidate_id: verdict for verdict in verdicts})
+
+
+_SENTENCES = {
+    "ambiguity": "Does each question, read alone, have exactly one meaning? Verdicts of the judge, first round.",
+    "closed_book": "Can the question be answered without the document? Then it measures no retrieval and is dropped.",
+    "support": "Does the reference answer follow from the evidence spans alone, wholly? Is a span needless?",
+    "class": "Is the item really of the type and the difficulty it claims? Verdicts of the judge, first round.",
+}
+
+VERDICTS = [_verdict_asset(judge, JUDGES[:at], _SENTENCES[judge.name]) for at, judge in enumerate(JUDGES)]
+
+
+def verdict_facts(candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> Facts:
+    """Return the metadata of a table of verdicts: how many, how they fell, and examples of what did not pass."""
+    questions = {candidate.id: candidate.question for candidate in candidates}
+    voted = [verdict for verdict in verdicts if len(verdict.votes) > 1]
+    flips = sum(len(set(verdict.votes)) > 1 for verdict in voted)
+    rows = [
+        {"question": questions[v.candidate_id][:140], "reason": v.reason, "detail": v.detail[:200]}
+        for v in verdicts
+        if v.reason != "ok"
+    ]
+    return {
+        "asked": len(verdicts),
+        "passed": sum(verdict.passed for verdict in verdicts),
+        "split, for people": sum(verdict.reason == "split_votes" for verdict in verdicts),
+        "voted on": len(voted),
+        "votes that disagreed": flips,
+        "model": verdicts[0].model if verdicts else "",
+        "rubric": verdicts[0].prompt_version if verdicts else "",
+        "not passed, or split": markdown_table(rows[:40]),
+    }
+
+
 @dg.multi_asset(
     outs={
         "candidates": dg.AssetOut(
             description="All candidates that passed the filters, first round and top-ups: what goes to review.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS, code_version="2",
+        ),
+        "verdicts": dg.AssetOut(
+            description="What Claude's filters said about every candidate, first round and top-ups, with reasons.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS, code_version="1",
+        ),
+        "judge_drops": dg.AssetOut(
+            description="Candidates of the first round that Claude's filters dropped, each with the reason.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
         "top_up_drafts": dg.AssetOut(
             description="Questions of the top-up rounds as they came back.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS, code_version="1",
         ),
         "top_up_drops": dg.AssetOut(
-            description="What the top-up rounds dropped, at reading and in the code filter, with the reason.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+            description="What the top-up rounds dropped, at reading and in all filters, with the reason.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="2",
         ),
         "top_up_requests": dg.AssetOut(
             description="Every request of the top-up rounds: what was asked, what came back, what it cost.",
@@ -107,33 +189,43 @@ def topped_up(
     first_candidates: pa.Table,
     draft_drops: pa.Table,
     code_drops: pa.Table,
+    ambiguity_verdicts: pa.Table,
+    closed_book_verdicts: pa.Table,
+    support_verdicts: pa.Table,
+    class_verdicts: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
-    """Ask again, in a bounded number of rounds, for what the filters left open."""
+    """Apply the verdicts, then ask again, in a bounded number of rounds, for what the filters left open."""
     settings = project.settings()
     plan = to_records(PlanRow, question_plan)
     outlines = load_outlines(kb_documents, kb_passages, {row.document_path for row in plan})
-    earlier_drops = to_records(Drop, draft_drops) + to_records(Drop, code_drops)
-    first = to_records(Candidate, first_candidates)
+    tables = (ambiguity_verdicts, closed_book_verdicts, support_verdicts, class_verdicts)
+    judged = Judged(to_records(Candidate, first_candidates))
+    for judge, table in zip(JUDGES, tables, strict=True):
+        left = _passing(judge, judged.candidates, to_records(Verdict, table), settings)
+        judged = Judged(left.candidates, judged.verdicts + left.verdicts, judged.drops + left.drops)
+    earlier_drops = to_records(Drop, draft_drops) + to_records(Drop, code_drops) + judged.drops
     texts = shareable_texts(kb_documents)
     try:
         claude = project.claude(context, settings)
-        done = top_up(plan, first, earlier_drops, outlines, texts, claude, settings, context.log.info)
+        done = top_up(plan, judged.candidates, earlier_drops, outlines, texts, claude, settings, context.log.info)
         claude.close()
     except (RepliesMissing, ConfigError) as error:
         raise stopped(error) from error
     drafts = [draft for made in done.rounds for draft in made.drafts]
     asked = [row for made in done.rounds for row in made.asked]
+    verdicts = judged.verdicts + done.verdicts
     absent = [as_json(row) for row in done.missing]
+    passed = {"verdicts": len(verdicts), "passed": sum(verdict.passed for verdict in verdicts)}
+    short = {"questions missing": sum(row.missing for row in done.missing), "missing": markdown_table(absent)}
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
         "candidates": (Candidate, done.candidates, candidate_facts(done.candidates)),
+        "verdicts": (Verdict, verdicts, passed),
+        "judge_drops": (Drop, judged.drops, drop_facts(judged.drops)),
         "top_up_drafts": (Draft, drafts, {"rounds": len(done.rounds), **draft_facts(drafts)}),
         "top_up_drops": (Drop, done.drops, drop_facts(done.drops)),
         "top_up_requests": (AskedRow, asked, request_facts(asked)),
-        "missing_questions": (
-            MissingRow, done.missing,
-            {"questions missing": sum(row.missing for row in done.missing), "missing": markdown_table(absent)},
-        ),
-    }  # fmt: skip
+        "missing_questions": (MissingRow, done.missing, short),
+    }
     for key, (record, rows, facts) in results.items():
         yield dg.MaterializeResult(asset_key=key, value=to_table(record, rows), metadata=facts)
 
@@ -148,4 +240,4 @@ def candidate_facts(candidates: Sequence[Candidate]) -> Facts:
     return {"candidates": len(candidates), "alternative places": places, "preview": markdown_table(rows)}
 
 
-ASSETS = [code_filtered, topped_up]
+ASSETS = [code_filtered, *VERDICTS, topped_up]

@@ -33,6 +33,9 @@ REASONS = {
 }
 """Every reason for which the code filter drops a draft."""
 
+Kind = tuple[str, str, str]
+"""Document, difficulty and type: what the plan counts by."""
+
 Documents = Callable[[], Iterable[tuple[str, str]]]
 """Yields (path, normalised text) of every document of the KB; called once for all drafts."""
 
@@ -51,12 +54,12 @@ def code_filter(
     documents: Documents,
     settings: FilterSettings,
     known: Sequence[Candidate] = (),
-    room: Mapping[tuple[str, str], int] | None = None,
+    room: Mapping[Kind, int] | None = None,
 ) -> Filtered:
     """Filter ``drafts`` in their order.
 
     ``known`` are candidates kept before: their questions count for duplicates, and are never dropped. ``room`` says how
-    many candidates of each (document, type) are still wanted; None for as many as come.
+    many candidates of each (document, difficulty, type) are still wanted; None for as many as come.
     """
     drops: list[Drop] = []
     located: list[tuple[Draft, list[Evidence]]] = []
@@ -122,13 +125,13 @@ def _without_duplicates(items: Located, known: Sequence[Candidate], score: float
     return unique
 
 
-def _within_plan(items: Located, room: Mapping[tuple[str, str], int] | None, drops: list[Drop]) -> Located:
+def _within_plan(items: Located, room: Mapping[Kind, int] | None, drops: list[Drop]) -> Located:
     if room is None:
         return items
-    taken: Counter[tuple[str, str]] = Counter()
+    taken: Counter[Kind] = Counter()
     kept: Located = []
     for draft, evidence in items:
-        kind = (draft.document_path, draft.type)
+        kind = (draft.document_path, draft.difficulty, draft.type)
         if taken[kind] < room.get(kind, 0):
             taken[kind] += 1
             kept.append((draft, evidence))
@@ -175,4 +178,5 @@ def drop(draft: Draft, reason: str, detail: str, stage: str = STAGE) -> Drop:
         language=draft.language,
         round=draft.round,
         payload=canonical_json(as_json(draft)),
+        difficulty=draft.difficulty,
     )

@@ -129,11 +129,18 @@ def _shown(text: str) -> str:
 
 
 def with_alternatives(evidence: Evidence, places: Iterable[Place], texts: dict[str, str]) -> Evidence:
-    """Return ``evidence`` with every other place where its text stands as whole words."""
-    own = Place(evidence.document_path, evidence.start_char, evidence.end_char)
-    others = tuple(
-        place
-        for place in places
-        if place != own and not _cuts_word(texts[place.document_path], place.start_char, place.end_char)
-    )
-    return replace(evidence, alternatives=others)
+    """Return ``evidence`` with every other place where its text stands as whole words.
+
+    ``places`` are ordered by document and offset. Places that overlap the evidence or one another ("ha ha ha ha") are
+    one place, not two: the first is kept.
+    """
+    taken = [Place(evidence.document_path, evidence.start_char, evidence.end_char)]
+    for place in places:
+        if not _cuts_word(texts[place.document_path], place.start_char, place.end_char) and not any(
+            place.document_path == other.document_path
+            and place.start_char < other.end_char
+            and other.start_char < place.end_char
+            for other in taken
+        ):
+            taken.append(place)
+    return replace(evidence, alternatives=tuple(taken[1:]))

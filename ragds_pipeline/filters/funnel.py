@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from ragds_pipeline.records import Drop, FunnelStep, ReasonCount
+from ragds_pipeline.filters.judges import Judge
+from ragds_pipeline.filters.judging import SPLIT
+from ragds_pipeline.records import Drop, FunnelStep, ReasonCount, Verdict
 
 
 def step(stage: str, came_in: int, kept: int, drops: Iterable[Drop] | Counter[str], note: str = "") -> FunnelStep:
@@ -14,6 +16,18 @@ def step(stage: str, came_in: int, kept: int, drops: Iterable[Drop] | Counter[st
     counts = drops if isinstance(drops, Counter) else Counter(drop.reason for drop in drops)
     reasons = tuple(ReasonCount(r, n) for r, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
     return FunnelStep(stage, came_in, kept, sum(counts.values()), reasons, note)
+
+
+def judge_steps(judges: Sequence[Judge], verdicts: Sequence[Verdict], drops: Sequence[Drop]) -> list[FunnelStep]:
+    """Return a step for each judge that was asked: what it saw, let through, and dropped."""
+    steps = []
+    for judge in judges:
+        seen = [verdict for verdict in verdicts if verdict.stage == judge.name]
+        split = sum(verdict.reason == SPLIT for verdict in seen)
+        note = f"{split} split, for people" if split else ""
+        passed = sum(verdict.passed for verdict in seen)
+        steps.append(step(judge.name, len(seen), passed, [d for d in drops if d.stage == judge.name], note))
+    return steps
 
 
 def faults(steps: Sequence[FunnelStep]) -> list[str]:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from ragds_pipeline.candidates.generate import Generated, generate
 from ragds_pipeline.claude import Claude
 from ragds_pipeline.config import Settings
-from ragds_pipeline.filters.code_filter import Documents, code_filter
+from ragds_pipeline.filters.claude_filter import judge_all
+from ragds_pipeline.filters.code_filter import Documents, Kind, code_filter
 from ragds_pipeline.kb.outline import Outline
-from ragds_pipeline.records import Candidate, Difficulty, Drop, MissingRow, PlanRow
+from ragds_pipeline.records import Candidate, Difficulty, Drop, MissingRow, PlanRow, Verdict
 
 Report = Callable[[str], None]
 
@@ -29,6 +30,8 @@ class ToppedUp:
     missing: list[MissingRow] = field(default_factory=list)
     rounds: list[Generated] = field(default_factory=list)
     """What each top-up round brought, before the code filter."""
+    verdicts: list[Verdict] = field(default_factory=list)
+    """What Claude's filters said about candidates of the top-up rounds."""
 
 
 def open_plan(plan: Sequence[PlanRow], candidates: Sequence[Candidate]) -> list[PlanRow]:
@@ -38,11 +41,11 @@ def open_plan(plan: Sequence[PlanRow], candidates: Sequence[Candidate]) -> list[
     return [row for row in rows if row.planned > 0]
 
 
-def room_for(plan: Sequence[PlanRow]) -> dict[tuple[str, str], int]:
-    """Return how many questions of each (document, type) the plan wants."""
-    room: Counter[tuple[str, str]] = Counter()
+def room_for(plan: Sequence[PlanRow]) -> dict[Kind, int]:
+    """Return how many questions of each (document, difficulty, type) the plan wants."""
+    room: Counter[Kind] = Counter()
     for row in plan:
-        room[(row.document_path, row.type)] += row.planned
+        room[(row.document_path, row.difficulty, row.type)] += row.planned
     return dict(room)
 
 
@@ -56,7 +59,10 @@ def top_up(
     settings: Settings,
     report: Report = lambda line: None,
 ) -> ToppedUp:
-    """Run top-up rounds after the first round, whose drops of all stages are ``first_drops``."""
+    """Run top-up rounds after the first round, whose drops of all stages are ``first_drops``.
+
+    What a round brings goes through the code filter and then through the judges that are switched on.
+    """
     result = ToppedUp(list(first))
     for round_ in range(1, settings.plan.top_up_rounds + 1):
         wanted = [
@@ -69,10 +75,12 @@ def top_up(
         known = _made(result.candidates, [*first_drops, *result.drops])
         made = generate(wanted, outlines, known, claude, settings, round_)
         kept = code_filter(made.drafts, outlines, documents, settings.filters, result.candidates, room_for(wanted))
+        judged = judge_all(kept.candidates, claude, settings)
         result.rounds.append(made)
-        result.candidates += kept.candidates
-        result.drops += made.drops + kept.drops
-        report(f"top-up round {round_}: asked for {made.asked_for}, kept {len(kept.candidates)}")
+        result.candidates += judged.candidates
+        result.verdicts += judged.verdicts
+        result.drops += made.drops + kept.drops + judged.drops
+        report(f"top-up round {round_}: asked for {made.asked_for}, kept {len(judged.candidates)}")
     result.missing = missing(plan, result.candidates, [*first_drops, *result.drops])
     return result
 
@@ -92,16 +100,16 @@ def missing(plan: Sequence[PlanRow], candidates: Sequence[Candidate], drops: Seq
 
     A drop whose type could not be read counts for every missing type of its document.
     """
-    reasons: dict[str, Counter[tuple[str, str]]] = {}
+    reasons: dict[str, Counter[tuple[str, str, str]]] = {}
     for item in drops:
-        reasons.setdefault(item.document_path, Counter())[(item.type, item.reason)] += 1
+        reasons.setdefault(item.document_path, Counter())[(item.difficulty, item.type, item.reason)] += 1
     planned = {(r.document_path, r.difficulty, r.type): r.planned for r in plan}
     rows = []
     for row in open_plan(plan, candidates):
         total = planned[(row.document_path, row.difficulty, row.type)]
         counted: Counter[str] = Counter()
-        for (type_, reason), count in reasons.get(row.document_path, Counter()).items():
-            if type_ in ("", row.type):
+        for (difficulty, type_, reason), count in reasons.get(row.document_path, Counter()).items():
+            if type_ in ("", row.type) and difficulty in ("", row.difficulty):
                 counted[reason] += count
         told = ", ".join(f"{reason} ×{count}" for reason, count in sorted(counted.items(), key=lambda i: (-i[1], i[0])))
         rows.append(

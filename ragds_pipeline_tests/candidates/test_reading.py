@@ -69,6 +69,11 @@ def test_a_plain_reply() -> None:
         (json.dumps({"questions": [good(evidence_ids=["2", "[3]"]), good(evidence_ids="2-3")]}), 2, []),
         (json.dumps({"questions": [good(evidence_ids=[]), good(evidence_ids=None)]}), 0,
          ["evidence_missing", "evidence_missing"]),
+        ('{"questions": [{"question": "\\ud83d?", "answer": "a", "type": "fact", "evidence_ids": [2]}]}', 0,
+         ["not_returned", "text_broken"]),
+        ('{"questions": [{"question": "q", "answer": "a", "type": "fact", "evidence_ids": [1e999]}, '
+         '{"question": "q", "answer": "a", "type": "fact", "evidence_ids": [NaN]}]}', 0,
+         ["sentence_unknown", "sentence_unknown"]),
         (json.dumps({"questions": [good(evidence_ids=[9]), good(evidence_ids=[True])]}), 0,
          ["sentence_unknown", "sentence_unknown"]),
         (json.dumps({"questions": [good(), good(), good()]}), 2, ["beyond_request"]),

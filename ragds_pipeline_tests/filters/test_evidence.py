@@ -160,7 +160,7 @@ def test_duplicates_are_dropped_across_the_kb_and_against_what_was_kept() -> Non
 
 def test_no_more_than_the_plan_wants() -> None:
     drafts = [draft(f"Who knows about topic {n}{n}?", "EUR 118", "Ask the desk before booking.") for n in range(4)]
-    found = run(*drafts, room={("rules.md", "fact"): 2})
+    found = run(*drafts, room={("rules.md", "easy", "fact"): 2})
     assert len(found.candidates) == 2 and [d.reason for d in found.drops] == ["beyond_plan"] * 2
 
 
@@ -197,3 +197,24 @@ def test_the_id_is_of_what_a_reviewer_sees_and_not_of_the_place() -> None:
     assert one.id == other.id and one.evidence[0].start_char != other.evidence[0].start_char
     changed = candidate(run(draft("What is paid?", "EUR 119", "Ask the desk before booking.")))
     assert changed.id != one.id
+
+
+def test_places_that_overlap_are_one_place() -> None:
+    text = "# A\n\nhey hey hey hey hey hey hey\n"
+    found = code_filter(
+        [draft("Who calls?", "nobody", Quote("hey hey hey", 5, 16))],
+        {"rules.md": outline(text)},
+        lambda: [("rules.md", text)],
+        FilterSettings(),
+    )
+    places = [(a.start_char, a.end_char) for a in candidate(found).evidence[0].alternatives]
+    assert places == [(17, 28)]
+
+
+def test_each_difficulty_has_its_own_room() -> None:
+    from dataclasses import replace
+
+    drafts = [draft(f"Who knows about topic {n}{n}?", "EUR 118", "Ask the desk before booking.") for n in range(4)]
+    drafts[1] = replace(drafts[1], difficulty="medium")
+    found = run(*drafts, room={("rules.md", "easy", "fact"): 2, ("rules.md", "medium", "fact"): 2})
+    assert [c.difficulty for c in found.candidates] == ["easy", "medium", "easy"]

@@ -22,8 +22,8 @@ class Prompt:
         return Template(self.template).substitute(values).strip()
 
 
-def load_prompt(name: str) -> Prompt:
-    """Return the prompt ``prompts/<name>.md``."""
-    text = (files(__package__) / f"{name}.md").read_text(encoding="utf-8")
+def load_prompt(name: str, package: str = __name__) -> Prompt:
+    """Return the prompt ``<name>.md`` of ``package``, by default of this one."""
+    text = (files(package) / f"{name}.md").read_text(encoding="utf-8")
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return Prompt(name, f"{name}@{digest}", text)
