@@ -10,7 +10,7 @@ export PYTHONUTF8 := 1
 export DAGSTER_DISABLE_TELEMETRY := 1
 unexport PYTHONPATH
 
-.PHONY: demo test ui lint docs bench clean
+.PHONY: demo test ui lint docs clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/ragds demo

@@ -41,6 +41,8 @@ class Stop(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 stopped with a message, 2 used wrongly."""
+    if argv is None and sys.getfilesystemencoding() != "utf-8":
+        _restart_in_utf8()
     for stream in (sys.stdout, sys.stderr):
         _write_utf8(stream)
     arguments = _parser().parse_args(argv)
@@ -57,6 +59,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 1
         raise
     return 0
+
+
+def _restart_in_utf8() -> None:
+    """Start this command again in Python's UTF-8 mode; it does not return.
+
+    In the C locale file names would be read as ASCII, and a document with a Japanese name would drop out of the KB.
+    """
+    os.environ["PYTHONUTF8"] = "1"
+    os.execv(sys.executable, [sys.executable, "-m", "ragds_pipeline.cli", *sys.argv[1:]])  # noqa: S606
 
 
 def _write_utf8(stream: TextIO) -> None:
@@ -81,8 +92,10 @@ def _parser() -> argparse.ArgumentParser:
     sheet = add("import", _import, "Import returned review sheets; all of a sheet or nothing.")
     sheet.add_argument("sheets", nargs="+", type=Path, help="CSV or XLSX files")
     sheet.add_argument("--reviewer", default="", help="who decided (default: review.reviewer of ragds.yaml)")
-    add("freeze", _freeze, "Freeze what has been decided into a snapshot; the checks must pass.")
-    add("status", _status, "Show the funnel, cost and files of the current revision.")
+    freeze = add("freeze", _freeze, "Freeze what has been decided into a snapshot; the checks must pass.")
+    status = add("status", _status, "Show the funnel, cost and files of a revision.")
+    for command in (sheet, freeze, status):
+        command.add_argument("--version", default="", help="the revision (default: what the KB folder holds now)")
     verify = add("verify", _verify, "Check that the files of frozen snapshots are as they were frozen.")
     verify.add_argument("snapshots", nargs="*", type=Path, help="snapshot folders (default: all)")
     ledger = add("ledger", _ledger, "Write every request and reply of the ledger as JSON lines.")
@@ -139,7 +152,7 @@ def _import(arguments: argparse.Namespace) -> None:
     absent = [str(path) for path in arguments.sheets if not path.is_file()]
     if absent:
         raise Stop(f"no such file: {', '.join(absent)}")
-    version = runs.register_current(settings, instance)
+    version = _version(arguments, settings, instance)
     ops = _sheets_config([path.resolve() for path in arguments.sheets], arguments.reviewer)
     outcome = runs.execute(config, "freeze_job", version, instance, ops=ops, selection=["review_decisions"])
     facts = outcome.metadata.get("review_decisions", {})
@@ -156,7 +169,7 @@ def _freeze(arguments: argparse.Namespace) -> None:
     from ragds_pipeline import runs
 
     config, settings, instance = _open(arguments)
-    version = runs.register_current(settings, instance)
+    version = _version(arguments, settings, instance)
     _must(runs.execute(config, "freeze_job", version, instance))
     _show(settings, version)
 
@@ -166,7 +179,19 @@ def _status(arguments: argparse.Namespace) -> None:
     from ragds_pipeline.kb.assets import folder_revision
 
     settings = load_settings(_config_file(arguments))
-    _show(settings, folder_revision(settings).source_version)
+    _show(settings, arguments.version or folder_revision(settings).source_version)
+
+
+def _version(arguments: argparse.Namespace, settings: Settings, instance: dg.DagsterInstance) -> str:
+    """Return the revision that the command is about, registered as a partition."""
+    from ragds_pipeline import runs
+
+    if not arguments.version:
+        return runs.register_current(settings, instance)
+    try:
+        return runs.register_version(settings, instance, arguments.version)
+    except runs.UnknownVersion as error:
+        raise Stop(str(error)) from error
 
 
 def _sheets_config(sheets: Sequence[Path], reviewer: str) -> dict[str, object]:
@@ -189,10 +214,10 @@ def _show(settings: Settings, version: str) -> None:
 
 def _verify(arguments: argparse.Namespace) -> None:
     from ragds_pipeline.config import load_settings
-    from ragds_pipeline.golden.snapshot import SnapshotDamaged, verify
+    from ragds_pipeline.golden.snapshot import SnapshotDamaged, snapshots, verify
 
     root = load_settings(_config_file(arguments)).data_dir / "golden"
-    paths = arguments.snapshots or sorted(root.glob("*/snapshot-[0-9]*"))
+    paths = arguments.snapshots or [path for folder in sorted(root.glob("*/")) for path in snapshots(folder)]
     if not paths:
         raise Stop(f"no snapshot below {root}; make one with: ragds freeze")
     for path in paths:

@@ -7,21 +7,43 @@ Every field carries its own docstring; ``docs/configuration.md`` is generated fr
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
+import pathspec
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 SOURCE_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
 """What a source version may look like: it becomes a Dagster partition key and a folder name."""
 
-Share = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class ConfigError(ValueError):
     """The configuration cannot be used; the message names the file, the field and what to do."""
+
+
+def check_patterns(patterns: Iterable[str]) -> None:
+    """Raise ValueError for a pattern (as in ``.gitignore``) that is none, or that could never match."""
+    for pattern in patterns:
+        try:
+            usable = [one.include for one in pathspec.GitIgnoreSpec.from_lines([pattern]).patterns]
+        except ValueError as error:
+            raise ValueError(f"{pattern!r} is no pattern as in .gitignore") from error
+        if len(usable) != 1 or usable[0] is None:
+            raise ValueError(f"{pattern!r} can match no file; a name that begins with # is written '\\#...'")
 
 
 class _Model(BaseModel):
@@ -83,9 +105,17 @@ class PlanSettings(_Model):
     top_up_rounds: int = Field(2, ge=0, le=10)
     """How often more questions are asked for when the filters leave fewer than planned."""
 
-    @field_validator("difficulty", "types")
+    @field_validator("documents")
     @classmethod
-    def _some_share(cls, shares: dict[str, float]) -> dict[str, float]:
+    def _patterns(cls, value: dict[str, float]) -> dict[str, float]:
+        check_patterns(value)
+        return value
+
+    @field_validator("difficulty", "types", "languages")
+    @classmethod
+    def _some_share(cls, shares: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+        if not shares and info.field_name == "languages":
+            return shares
         if not sum(shares.values()) > 0:
             raise ValueError("at least one share must be above 0")
         return shares
@@ -121,11 +151,38 @@ class EvidenceSettings(_Model):
     (``evidence_everywhere``)."""
 
 
+class JudgeSettings(_Model):
+    """Claude's filters, asked in this order: ambiguity, closed_book, support, class."""
+
+    enabled: list[Literal["ambiguity", "closed_book", "support", "class"]] = []
+    """Which judges are asked. Measure them against people first (`ragds` calibration), then trust them."""
+    votes: int = Field(3, ge=1, le=11)
+    """How often a judge is asked about an item whose first vote would drop it. Odd. Unanimous votes decide, split ones
+    go to people with both reasons."""
+    vote_on: Literal["drops", "all"] = "drops"
+    """``drops``: only items whose first vote would drop them are voted on. ``all``: every item gets all votes."""
+    closed_book_attempts: int = Field(1, ge=1, le=9)
+    """How often each model is asked to answer without the document; one correct answer drops the item."""
+    closed_book_models: list[str] = []
+    """Models that answer without the document; by default the judge's."""
+    max_tokens: int = Field(4_000, ge=256)
+    """Upper limit of a judge's reply in tokens, thinking included."""
+
+    @field_validator("votes")
+    @classmethod
+    def _odd(cls, votes: int) -> int:
+        if votes % 2 == 0:
+            raise ValueError("votes must be odd, so that a majority can be told")
+        return votes
+
+
 class FilterSettings(_Model):
     """The filters, cheapest first."""
 
     evidence: EvidenceSettings = EvidenceSettings()
     """What the code filter asks of evidence."""
+    judges: JudgeSettings = JudgeSettings()
+    """Claude's filters."""
     duplicate_score: float = Field(80.0, ge=50, le=100)
     """Questions at least this similar (RapidFuzz, 0 to 100) that differ in no number are near-duplicates."""
     answer_overlap: float = Field(0.8, gt=0, le=1)
@@ -154,53 +211,157 @@ class Price(_Model):
     """Price of one model in USD per million tokens."""
 
     input: Decimal
-    """USD per million input tokens."""
+    """USD per million input tokens; a cache write costs 1.25 times (5 minutes) or twice (1 hour) as much, and a batch
+    half of everything."""
     output: Decimal
     """USD per million output tokens, thinking included."""
     cache_read: Decimal | None = None
     """USD per million input tokens read from the prompt cache; a tenth of ``input`` where not given."""
 
 
+Effort = Literal["low", "medium", "high", "xhigh", "max"]
+Thinking = Literal["adaptive", "between_tools", "disabled"]
+Task = Literal["generator", "judge", "agent", "retriever", "aggregator"]
+TASKS: tuple[Task, ...] = get_args(Task)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskModel:
+    """The model of one task, with what its requests say about effort and thinking (None: the model's own default)."""
+
+    model: str
+    effort: Effort | None
+    thinking: Thinking | None
+
+
 class ModelSettings(_Model):
-    """Which model does what."""
+    """Which model does what. Each task takes a model id, or a mapping such as
+    ``judge: {model: claude-sonnet-5-5, effort: low, thinking: between_tools}``."""
 
     generator: str = "claude-opus-5-5"
     """Writes candidates."""
     judge: str = "claude-sonnet-5-5"
     """Judges them; another model than the generator by default."""
+    agent: str = "claude-opus-5-5"
+    """Explores the KB for multi-hop questions."""
+    retriever: str = "claude-haiku-5-5"
+    """Reads whole documents for passages on a wide question; asked most often, so the cheapest by default."""
+    aggregator: str = "claude-opus-5-5"
+    """Merges what the retrievers found into an answer."""
+    effort: dict[Task, Effort] = {}
+    """Effort by task; what ``effort`` in a task's mapping sets. Other tasks follow ``claude.effort``."""
+    thinking: dict[Task, Thinking] = {}
+    """Thinking by task; what ``thinking`` in a task's mapping sets. The model's own default where not given."""
+    same_judge: bool = False
+    """True: the judge may be the generator's model without a warning. Models favour what they wrote themselves."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _mappings(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        out = dict(given)
+        for name in ("effort", "thinking"):
+            if isinstance(out.get(name, {}), dict):  # anything else is for the field's own check to refuse
+                out[name] = dict(out.get(name, {}))
+        for task in TASKS:
+            if not isinstance(out.get(task), dict):
+                continue
+            options = dict(out.pop(task))
+            for name in ("effort", "thinking"):
+                if (value := options.pop(name, None)) is not None and isinstance(out[name], dict):
+                    out[name][task] = value
+            if "model" in options:
+                out[task] = options.pop("model")
+            if options:
+                raise ValueError(f"{task}: unknown {', '.join(map(str, options))}; use model, effort and thinking")
+        return out
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The models of all tasks, each once."""
+        return tuple(dict.fromkeys(getattr(self, task) for task in TASKS))
 
 
 class ClaudeSettings(_Model):
     """How models are reached. Keys come from the environment (``ANTHROPIC_API_KEY``) and from nowhere else."""
 
-    backend: Literal["api", "file"] = "api"
-    """``api``: direct calls. ``file``: replies are read from ``recorded``, and requests that have none are written
-    out as Message-Batches JSONL to be answered elsewhere."""
+    backend: Literal["api", "batch", "file"] = "api"
+    """``api``: direct calls. ``batch``: Message Batches, at half the price, most done within the hour. ``file``:
+    replies are read from ``recorded``, and requests that have none are written out as Message-Batches JSONL to be
+    answered elsewhere."""
     ledger: str = "sqlite:///data/ledger.sqlite"
     """SQLAlchemy URL of the ledger of replies. A relative SQLite path is relative to this file."""
     recorded: Path = Path("data/recorded/replies")
     """Folder with replies in Message-Batches JSONL (``file`` backend), relative to this file."""
     outbox: Path = Path("data/outbox")
     """Folder in which requests without a reply are written (``file`` backend), relative to this file."""
+    provider: Literal["anthropic", "bedrock", "vertex"] = "anthropic"
+    """Whose client and credentials: Anthropic's (``ANTHROPIC_API_KEY``), Amazon Bedrock's (AWS credentials and region;
+    ``pip install 'ragds[bedrock]'``) or Vertex AI's (Google credentials, ``CLOUD_ML_REGION`` and
+    ``ANTHROPIC_VERTEX_PROJECT_ID``; ``pip install 'ragds[vertex]'``). ``models`` then holds that provider's ids."""
     base_url: str | None = None
-    """Another server that speaks the Messages API."""
+    """Another server that speaks the Messages API: a gateway, or a local model."""
     models: ModelSettings = ModelSettings()
     """Which model does what."""
-    effort: Literal["low", "medium", "high"] | None = None
+    effort: Effort | None = None
     """How hard the model thinks (``output_config.effort``); the model's own default where not given."""
     structured_outputs: bool = True
     """True: replies follow a JSON schema that the API enforces. False: JSON is asked for in the prompt and read
     tolerantly, for servers without structured outputs or to treat both sides of a test alike."""
     concurrency: int = Field(8, ge=1, le=256)
     """Calls under way at once (``api`` backend)."""
+    requests_per_minute: float | None = Field(None, gt=0)
+    """Calls begun in a minute, at most; no limit where not given. A limit that the server reports holds in any case
+    (``api`` backend)."""
+    input_tokens_per_minute: float | None = Field(None, gt=0)
+    """Input tokens sent in a minute, at most, as estimated before and corrected after each call (``api`` backend)."""
+    output_tokens_per_minute: float | None = Field(None, gt=0)
+    """Output tokens asked for in a minute, at most, judged by the length of the replies so far (``api`` backend)."""
     max_retries: int = Field(4, ge=0, le=20)
-    """How often the SDK tries a call again that failed in passing (``api`` backend)."""
+    """How often a call is tried again that failed in passing. A rate limit does not count: it is waited out, as long
+    as ``timeout_s`` allows."""
     timeout_s: float = Field(600.0, gt=0)
-    """Seconds after which one call is given up (``api`` backend)."""
+    """Seconds after which one call is given up, all its attempts and the waits between them included."""
     budget_usd: Decimal = Field(Decimal(5), gt=0)
-    """Most a run may spend: what is spent and what is in flight never exceed it."""
+    """Most a run may spend, all its processes together: what is spent, in flight, and possibly paid for replies that
+    were lost never exceeds it."""
+    partition_budget_usd: Decimal | None = Field(None, gt=0)
+    """Most that all runs for one revision of the KB may spend together; only ``budget_usd`` holds where not given."""
     prices: dict[str, Price] = {}
     """Prices by model that add to or replace the dated table in ``ragds_pipeline/claude/pricing.py``."""
+    count_tokens: bool = False
+    """True: an estimate counts the tokens of a sample of the requests with the API (free of charge, needs a key) and
+    scales the rest by it. False: all are estimated from their lengths."""
+    check_models: bool = True
+    """Ask the API at the start of a run whether the configured models exist and can do what is configured (``api`` and
+    ``batch`` backends)."""
+    caching: bool = True
+    """Mark what several requests share (instructions, document) for the prompt cache. Replies and keys are the same
+    without it; only the cost differs."""
+    batch_max_requests: int = Field(10_000, ge=1, le=100_000)
+    """Requests in one batch, at most (``batch`` backend)."""
+    batch_max_bytes: int = Field(100_000_000, ge=1_000, le=256_000_000)
+    """Bytes of one batch, at most (``batch`` backend)."""
+    batch_poll_s: float = Field(15.0, gt=0)
+    """Seconds before a batch is first asked whether it has ended; each wait is a quarter longer than the one before, up
+    to ``batch_poll_max_s`` (``batch`` backend)."""
+    batch_poll_max_s: float = Field(300.0, gt=0)
+    """The longest wait between two such questions (``batch`` backend)."""
+    batch_settle_s: float = Field(60.0, ge=0)
+    """How long a batch may take to appear in the list after a creation whose answer was lost. Only then is another
+    made (``batch`` backend)."""
+    batch_attempts: int = Field(3, ge=1, le=10)
+    """How often a request is put into a batch in one run, counting those in which it expired or met an error of the
+    server; such items are not paid (``batch`` backend)."""
+    batch_check_first: bool = False
+    """True: the first request of a run is counted with ``count_tokens`` before a batch is made, because a batch accepts
+    requests unread and a mistake would show only when it has ended (``batch`` backend)."""
+
+    def task(self, name: Task) -> TaskModel:
+        """Return the model of a task with its effort and thinking."""
+        models = self.models
+        return TaskModel(getattr(models, name), models.effort.get(name, self.effort), models.thinking.get(name))
 
 
 class Settings(_Model):
@@ -254,11 +415,18 @@ class KbManifest(_Model):
     exclude: list[str] = []
     """Patterns of files that are none, stronger than ``include``."""
     confidential: list[str] = []
-    """Patterns of documents that must never be sent to a model."""
+    """Patterns of documents that must never be sent to a model. A document with the same text as one of them is
+    confidential too. A pattern that matches no file stops the run."""
     encodings: dict[str, str] = {}
     """Encodings by pattern (``"legacy/**": cp932``) where detection would be wrong."""
     document_languages: dict[str, str] = {}
     """Languages by pattern, where a document's front matter does not say ``lang`` and detection would be wrong."""
+
+    @field_validator("include", "exclude", "confidential", "encodings", "document_languages")
+    @classmethod
+    def _patterns(cls, value: list[str] | dict[str, str]) -> list[str] | dict[str, str]:
+        check_patterns(value)
+        return value
 
     @field_validator("source_version", mode="before")
     @classmethod

@@ -35,10 +35,11 @@ revision_job = dg.define_asset_job(
 
 freeze_job = dg.define_asset_job(
     FREEZE_JOB,
-    selection=dg.AssetSelection.assets("review_decisions")
+    selection=dg.AssetSelection.assets("review_decisions", "review_queue")
     | dg.AssetSelection.groups("golden")
     | dg.AssetSelection.checks_for_assets(*GOLDEN),
-    description="From returned sheets to a frozen snapshot. Stops before freezing where a check fails.",
+    description="From returned sheets to a frozen snapshot, and a new sheet of what is left to decide. Stops before "
+    "freezing where a check fails.",
 )
 
 

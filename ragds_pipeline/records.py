@@ -331,8 +331,13 @@ class Verdict:
     reason: str
     """``ok`` or a reason code of the stage."""
     detail: str
+    """The judge's reason, or both where its votes were split."""
     model: str = ""
     prompt_version: str = ""
+    votes: tuple[str, ...] = ()
+    """What each vote said: ``correct``, ``incorrect`` or ``none``."""
+    needless: tuple[int, ...] = ()
+    """Numbers (from 1) of evidence spans that the support judge finds needless."""
 
     def __post_init__(self) -> None:
         if not self.reason:
@@ -354,6 +359,8 @@ class Drop:
     language: str
     round: int
     payload: str
+    difficulty: str = ""
+    """Difficulty that was asked for; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,6 +469,10 @@ class GivenId:
     first_frozen_in: str
     register_length: int
     """How many entries the register of ids had when this one was given."""
+    root_id: str = ""
+    """Id of the candidate as it was written, before people corrected it."""
+    evidence_keys: tuple[str, ...] = ()
+    """What the item's evidence says and where, hashed: later questions on it take the same side of the split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,6 +497,11 @@ class GoldenItem:
 def canonical_json(value: Any) -> str:
     """Serialise ``value`` to the one JSON text it has here: sorted keys, no spaces, non-ASCII kept."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with lone surrogates written out as ``\\ud83d``: JSON can hold them, no table or file can."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def sha256_text(text: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import dagster as dg
 
 from ragds_pipeline.claude import Claude, open_claude
-from ragds_pipeline.claude.ask import Progress
+from ragds_pipeline.claude.progress import Progress
 from ragds_pipeline.config import ClaudeSettings, Settings, load_settings
 from ragds_pipeline.storage.tables import TableFile
 
@@ -29,7 +29,7 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
     config_file: str
     """Path of ``ragds.yaml``."""
     backend: str | None = None
-    """Overrides ``claude.backend`` for a run: ``api`` or ``file``."""
+    """Overrides ``claude.backend`` for a run: ``api``, ``batch`` or ``file``."""
 
     def settings(self) -> Settings:
         """Return the settings; raise ConfigError where they cannot be used."""
@@ -43,11 +43,10 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
         """Return the door to the model, with progress in the run's event log."""
 
         def tell(progress: Progress) -> None:
-            context.log.info(
-                f"{progress.done} of {progress.total} calls, {progress.failed} failed, ${progress.spent_usd:.4f} spent"
-            )
+            context.log.info(str(progress))
 
-        return open_claude(settings, context.run.run_id, tell)
+        partition = context.partition_key if context.has_partition_key else ""
+        return open_claude(settings, context.run.run_id, tell, partition, context.log.info)
 
     def staged(self, context: dg.AssetExecutionContext, asset: str) -> Path:
         """Return where to write a table of ``asset`` before the I/O manager puts it in place."""

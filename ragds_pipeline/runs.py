@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import duckdb
 
-from ragds_pipeline.config import Settings
-from ragds_pipeline.kb.assets import folder_revision
+from ragds_pipeline.config import Settings, load_settings
+from ragds_pipeline.kb.assets import archive_of, folder_revision
+from ragds_pipeline.storage.views import write_views
 
 STATE_VARIABLE = "RAGDS_DAGSTER_STORAGE"
 """Environment variable that ``dagster_home/dagster.yaml`` takes the folder of Dagster's state from."""
@@ -51,6 +54,24 @@ def dagster_instance(settings: Settings) -> dg.DagsterInstance:
     return dg.DagsterInstance.get()
 
 
+class UnknownVersion(LookupError):
+    """A revision that neither the KB folder nor the archive holds."""
+
+
+def register_version(settings: Settings, instance: dg.DagsterInstance, version: str) -> str:
+    """Make the revision named ``version`` a partition; the KB folder may have moved on since it was run.
+
+    Raises UnknownVersion, with those there are, where it is neither in the archive nor what the folder holds.
+    """
+    archive = archive_of(settings)
+    if archive.content_of(version) is None and version != (current := folder_revision(settings).source_version):
+        others = sorted(path.stem for path in (archive.root / "revisions").glob("*.json"))
+        known = ", ".join(dict.fromkeys([*others, current]))
+        raise UnknownVersion(f"there is no revision {version}; there are: {known}")
+    instance.add_dynamic_partitions("kb_revisions", [version])
+    return version
+
+
 def register_current(settings: Settings, instance: dg.DagsterInstance) -> str:
     """Make the revision that the KB folder holds now a partition and return its source version."""
     version = folder_revision(settings).source_version
@@ -80,6 +101,8 @@ def execute(
             asset_selection=[dg.AssetKey(name) for name in selection] if selection else None,
             raise_on_error=False,
         )
+    with suppress(duckdb.Error, OSError):
+        write_views(load_settings(config_file).data_dir)  # a convenience for people; never what a run fails for
     checks = [e for e in result.get_asset_check_evaluations() if not e.passed]
     failed = tuple(
         f"{e.check_name}: {e.description or 'see its metadata'}"

@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
+
+# The first example of a test pays for lazy imports and tables; a deadline would measure the machine.
+settings.register_profile("ragds", deadline=None)
+settings.load_profile("ragds")
 
 # Before anything imports Dagster; also inherited by processes that tests start.
 os.environ["DAGSTER_DISABLE_TELEMETRY"] = "1"

@@ -80,7 +80,7 @@ class ProjectRun:
 def project(root: Path, kb: Path, **settings: Any) -> Iterator[ProjectRun]:
     """Make a project over the documents in ``kb`` and give its instance up at the end."""
     root.mkdir(parents=True, exist_ok=True)
-    given = {"kb": {"path": str(kb)}, **settings}
+    given = {"kb": {"path": str(kb)}, "review": {"reviewer": "test"}, **settings}
     (root / "ragds.yaml").write_text(yaml.safe_dump(given), encoding="utf-8")
     with dg.DagsterInstance.ephemeral() as instance:
         yield ProjectRun(root, instance)

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import logging
-import os
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
-from ragds_pipeline.claude.backends.api import call_all
+from ragds_pipeline.claude.admission import Admission
+from ragds_pipeline.claude.backends.api import Callbacks, call_all
+from ragds_pipeline.claude.backends.batch import run_batches
 from ragds_pipeline.claude.backends.file import read_results, write_requests
+from ragds_pipeline.claude.batch_store import BatchStore
 from ragds_pipeline.claude.budget import Budget
+from ragds_pipeline.claude.clients import API_KEY, credentials
 from ragds_pipeline.claude.estimate import Estimate, ceiling, estimate
 from ragds_pipeline.claude.ledger import Ledger
 from ragds_pipeline.claude.pricing import PriceTable
+from ragds_pipeline.claude.progress import Progress, ProgressReporter
 from ragds_pipeline.claude.requests import Failure, FailureReason, Reply, Request, Usage, outcome
-from ragds_pipeline.config import Settings
-
-API_KEY = "ANTHROPIC_API_KEY"
+from ragds_pipeline.config import ConfigError, Settings
 
 Outcome = Reply | Failure
+
+_LOOK_FIRST_S = 0.1
+_LOOK_AT_MOST_S = 2.0
+"""Between two looks for a reply that another process has in hand."""
+
+_SAY_AGAIN_S = 30.0
 
 
 class RepliesMissing(RuntimeError):
@@ -34,16 +42,6 @@ class RepliesMissing(RuntimeError):
         self.estimate = estimate
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a list of requests has come."""
-
-    done: int
-    total: int
-    failed: int
-    spent_usd: Decimal
-
-
 class Claude:
     """Asks a model, through ledger, budget and backend."""
 
@@ -52,32 +50,41 @@ class Claude:
         settings: Settings,
         run_id: str = "",
         on_progress: Callable[[Progress], None] | None = None,
+        partition: str = "",
+        say: Callable[[str], None] | None = None,
     ) -> None:
         self._settings = settings.claude
         self._recorded = settings.path(settings.claude.recorded)
         self._outbox = settings.path(settings.claude.outbox)
         self._run_id = run_id
-        self._on_progress = on_progress or _log_progress
+        self._partition = partition
+        self._on_progress = on_progress
+        self._say = say or logging.getLogger("ragds_pipeline.claude").info
+        if settings.claude.backend == "batch" and settings.claude.provider != "anthropic":
+            raise ConfigError(f"claude.backend: {settings.claude.provider} has no Message Batches; use api")
         self.prices = PriceTable(settings.claude.prices)
-        for model in (settings.claude.models.generator, settings.claude.models.judge):
+        for model in settings.claude.models.ids:
             self.prices.of(model)  # an unknown price stops the run here, before anything is sent
-        self.budget = Budget(settings.claude.budget_usd)
+        # Without a partition there is nothing a partition's cap could hold for.
+        partition_cap = settings.claude.partition_budget_usd if partition else None
+        self.budget = Budget(settings.claude.budget_usd, partition_cap)
         self.ledger = Ledger(_ledger_url(settings))
 
     def ask(self, requests: Sequence[Request]) -> dict[str, Outcome]:
         """Return a reply or a typed failure for each request, by its key.
 
-        Equal requests are sent once; what is in the ledger is not sent. A single failed call never costs the others.
-        Raises RepliesMissing, having written the open requests to the outbox, where they cannot be answered at all.
+        Equal requests are sent once; what is in the ledger is not sent, and what another process is asking just now is
+        waited for. A single failed call never costs the others.
+
+        Raises:
+            RepliesMissing: The requests cannot be answered at all; the open ones are in the outbox.
         """
         by_key = {request.key: request for request in requests}
         found: dict[str, Outcome] = {}
-        for key, entry in self.ledger.get(by_key).items():
-            found[key] = outcome(key, entry.message, entry.cost_usd, replayed=True)
+        self._replay(by_key, found)
         missing = [request for key, request in by_key.items() if key not in found]
         if missing:
-            backend = self._from_files if self._settings.backend == "file" else self._from_api
-            backend(missing, found)
+            (self._from_files if self._settings.backend == "file" else self._from_model)(missing, found)
         return {key: found[key] for key in by_key}
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
@@ -86,12 +93,16 @@ class Claude:
         fresh = {request.key: request for request in requests if request.key not in known}
         return estimate(fresh.values(), self.prices)
 
+    def _replay(self, keys: Sequence[str] | dict[str, Request], found: dict[str, Outcome]) -> None:
+        for key, entry in self.ledger.get(keys).items():
+            found[key] = outcome(key, entry.message, entry.cost_usd, replayed=True)
+
     def _from_files(self, missing: list[Request], found: dict[str, Outcome]) -> None:
         wanted = {request.key: request for request in missing}
         for key, message in read_results(self._recorded):
             if key in wanted and key not in found:
                 # Recorded elsewhere and paid for there, if at all: here it costs nothing.
-                self.ledger.put(wanted[key], message, Decimal(0), "file", self._run_id, "")
+                self.ledger.put(wanted[key], message, Decimal(0), "file", self._run_id, "", self._partition)
                 found[key] = outcome(key, message, Decimal(0), replayed=True)
         still = [request for request in missing if request.key not in found]
         if still:
@@ -105,48 +116,49 @@ class Claude:
                 cost,
             )
 
-    def _from_api(self, missing: list[Request], found: dict[str, Outcome]) -> None:
-        api_key = os.environ.get(API_KEY, "")
-        cost = estimate(missing, self.prices)
-        if not api_key:
+    def _from_model(self, missing: list[Request], found: dict[str, Outcome]) -> None:
+        api_key = credentials(self._settings)
+        if api_key is None:
+            cost = estimate(missing, self.prices)
             path = self._write_outbox(missing)
             raise RepliesMissing(
                 f"{len(missing)} calls are needed (estimated cost ${cost.cost_usd:.2f}) and {API_KEY} is not set. "
                 f"Set it, or have the requests in {path} answered elsewhere and use claude.backend: file.",
                 cost,
             )
-        reserved: dict[str, Decimal] = {}
+        progress = ProgressReporter(len(missing), lambda: self.budget.spent_usd, self._on_progress)
+        backend = self._settings.backend
+        with Admission(self.ledger.writer, self.budget, self._run_id, self._partition, backend) as admission:
+            still = missing
+            while still:
+                admission.start_round()
+                exchange = _Exchange(self, admission, progress, found)
+                exchange.send(still, api_key)
+                still = self._wait_for_others(exchange.elsewhere, admission, progress, found)
 
-        def admit(request: Request) -> Failure | None:
-            amount = ceiling(request, self.prices)
-            if not self.budget.reserve(amount):
-                spent, cap = self.budget.spent_usd, self.budget.cap_usd
-                detail = f"could cost ${amount:.4f}; of the cap of ${cap} ${spent:.4f} is spent and more is in flight"
-                return Failure(request.key, FailureReason.OVER_BUDGET, detail)
-            reserved[request.key] = amount
-            return None
-
-        def on_message(request: Request, message: dict[str, Any], request_id: str) -> None:
-            spent = self.prices.cost(request.model, Usage.of(message))
-            self.budget.settle(reserved.pop(request.key), spent)
-            self.ledger.put(request, message, spent, "api", self._run_id, request_id)
-            found[request.key] = outcome(request.key, message, spent, replayed=False)
-            self._report(missing, found)
-
-        def on_failure(request: Request, failure: Failure) -> None:
-            if request.key in reserved:
-                self.budget.settle(reserved.pop(request.key), Decimal(0))
-            found[request.key] = failure
-            self._report(missing, found)
-
-        call_all(missing, self._settings, api_key, admit, on_message, on_failure)
-
-    def _report(self, missing: list[Request], found: dict[str, Outcome]) -> None:
-        done = [found[request.key] for request in missing if request.key in found]
-        step = max(1, len(missing) // 20)
-        if len(done) % step == 0 or len(done) == len(missing):
-            failed = sum(isinstance(item, Failure) for item in done)
-            self._on_progress(Progress(len(done), len(missing), failed, self.budget.spent_usd))
+    def _wait_for_others(
+        self, elsewhere: list[Request], admission: Admission, progress: ProgressReporter, found: dict[str, Outcome]
+    ) -> list[Request]:
+        """Wait for replies that other processes have in hand; return the requests that these let go of unanswered."""
+        open_ = {request.key: request for request in elsewhere}
+        pause, said = _LOOK_FIRST_S, float("-inf")
+        while open_:
+            free = admission.free(open_)  # before looking for replies: a reply comes before its claim ends
+            answered: dict[str, Outcome] = {}
+            self._replay(open_, answered)
+            for key, reply in answered.items():
+                found[key] = reply
+                progress.count(isinstance(reply, Failure))
+                del open_[key]
+            if free & open_.keys():
+                break
+            if open_ and time.monotonic() - said > _SAY_AGAIN_S:
+                said = time.monotonic()
+                self._say(f"waiting for {len(open_)} replies that another process is asking for")
+            if open_:
+                time.sleep(pause)
+                pause = min(pause * 1.5, _LOOK_AT_MOST_S)
+        return list(open_.values())
 
     def _write_outbox(self, requests: list[Request]) -> Path:
         path = self._outbox / f"{requests[0].task}.jsonl"
@@ -158,10 +170,62 @@ class Claude:
         self.ledger.close()
 
 
-def _log_progress(progress: Progress) -> None:
-    logging.getLogger(__name__).info(
-        "%d of %d calls, %d failed, $%.4f", progress.done, progress.total, progress.failed, progress.spent_usd
-    )
+class _Exchange:
+    """One round of calls: the callbacks of a backend, tied to ledger, budget and progress."""
+
+    def __init__(
+        self, claude: Claude, admission: Admission, progress: ProgressReporter, found: dict[str, Outcome]
+    ) -> None:
+        self._claude = claude
+        self._settings = claude._settings
+        self._admission = admission
+        self._progress = progress
+        self._found = found
+        self.elsewhere: list[Request] = []
+        """Requests that another process has in hand."""
+
+    def send(self, requests: list[Request], api_key: str) -> None:
+        """Hand the requests to the configured backend."""
+        if self._settings.backend == "batch":
+            store = BatchStore(self._claude.ledger.engine)
+            run_batches(
+                requests, self._settings, api_key, store, self._admit_at_once, self._on_message, self._on_failure,
+                self._claude._say,
+            )  # fmt: skip
+            return
+        callbacks = Callbacks(
+            self._admit, self._on_message, self._on_failure, self._admission.lost, self._admission.stop_waiting
+        )
+        call_all(requests, self._settings, api_key, callbacks)
+
+    def _admit(self, request: Request) -> Failure | None:
+        return self._admission.admit(request, self._most(request), wait=True)
+
+    def _admit_at_once(self, request: Request) -> Failure | None:
+        return self._admission.admit(request, self._most(request), wait=False)
+
+    def _most(self, request: Request) -> Decimal:
+        batch = self._settings.backend == "batch"
+        return ceiling(request, self._claude.prices, batch=batch, caching=self._settings.caching)
+
+    def _on_message(self, request: Request, message: dict[str, Any], request_id: str) -> None:
+        claude, admission = self._claude, self._admission
+        cost = claude.prices.cost(request.model, Usage.of(message), batch=self._settings.backend == "batch")
+        claude.ledger.put(
+            request, message, cost, self._settings.backend, claude._run_id, request_id, claude._partition,
+            lambda connection, new: admission.settle(connection, request.key, cost, new),
+        )  # fmt: skip
+        admission.settled(request.key, cost)
+        self._found[request.key] = outcome(request.key, message, cost, replayed=False)
+        self._progress.count(isinstance(self._found[request.key], Failure))
+
+    def _on_failure(self, request: Request, failure: Failure) -> None:
+        if failure.reason is FailureReason.ELSEWHERE:
+            self.elsewhere.append(request)
+            return
+        self._admission.failed(request)
+        self._found[request.key] = failure
+        self._progress.count(failed=True)
 
 
 def _ledger_url(settings: Settings) -> str:
@@ -171,6 +235,23 @@ def _ledger_url(settings: Settings) -> str:
     return url.render_as_string(hide_password=False)
 
 
-def open_claude(settings: Settings, run_id: str = "", on_progress: Callable[[Progress], None] | None = None) -> Claude:
-    """Return a Claude for one step of a run; raise ConfigError if a model's price is unknown."""
-    return Claude(settings, run_id, on_progress)
+def open_claude(
+    settings: Settings,
+    run_id: str = "",
+    on_progress: Callable[[Progress], None] | None = None,
+    partition: str = "",
+    say: Callable[[str], None] | None = None,
+) -> Claude:
+    """Return a Claude for one step of a run.
+
+    Args:
+        settings: The project's.
+        run_id: Run that pays; its cap holds for all processes that give the same. "": a run of its own.
+        on_progress: Told how far a list of requests has come; the log by default.
+        partition: Partition that pays, for its own cap and for the ledger.
+        say: Told in a line of text what else people may want to know (batches, waiting); the log by default.
+
+    Raises:
+        ConfigError: A model's price is unknown, or ledger or provider cannot be used.
+    """
+    return Claude(settings, run_id, on_progress, partition, say)

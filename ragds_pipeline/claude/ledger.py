@@ -1,49 +1,33 @@
 """The ledger: every reply, durable before anything else sees it, under the hash of its request.
 
-What is in the ledger is never sent again. SQLite by default, any database by SQLAlchemy URL. It holds requests
-and replies, which hold documents' text; it never holds a key.
+What is in the ledger is never sent again. SQLite by default, PostgreSQL by URL. It holds requests and replies, which
+hold documents' text; it never holds a key.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import sqlalchemy as sa
 
+from ragds_pipeline.claude.accounts import is_answered
+from ragds_pipeline.claude.database import Writer, open_engine, replies
 from ragds_pipeline.claude.requests import Request, Usage
 from ragds_pipeline.records import canonical_json
 
-_metadata = sa.MetaData()
-
-_replies = sa.Table(
-    "replies",
-    _metadata,
-    sa.Column("key", sa.String(64), primary_key=True),
-    sa.Column("task", sa.Text, nullable=False),
-    sa.Column("item", sa.Text, nullable=False),
-    sa.Column("model", sa.Text, nullable=False),
-    sa.Column("prompt_version", sa.Text, nullable=False),
-    sa.Column("backend", sa.Text, nullable=False),
-    sa.Column("request", sa.Text, nullable=False),
-    sa.Column("message", sa.Text, nullable=False),
-    sa.Column("input_tokens", sa.Integer, nullable=False),
-    sa.Column("output_tokens", sa.Integer, nullable=False),
-    sa.Column("cache_creation_input_tokens", sa.Integer, nullable=False),
-    sa.Column("cache_read_input_tokens", sa.Integer, nullable=False),
-    sa.Column("cost_usd", sa.Text, nullable=False),
-    sa.Column("request_id", sa.Text, nullable=False),
-    sa.Column("run_id", sa.Text, nullable=False),
-    sa.Column("created_at", sa.Text, nullable=False),
-)
+_INSERT = replies.insert()
 
 _LOOKUP_CHUNK = 500
 """Keys in one SELECT; SQLite allows 32,766 variables, older builds 999."""
+
+_BODIES = frozenset({"request", "message"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +56,17 @@ class Ledger:
     """Content-addressed store of replies."""
 
     def __init__(self, url: str) -> None:
-        self._engine = sa.create_engine(url)
-        if self._engine.dialect.name == "sqlite":
-            database = self._engine.url.database
-            if database:
-                Path(database).parent.mkdir(parents=True, exist_ok=True)
-            sa.event.listen(self._engine, "connect", _sqlite_pragmas)
-        _metadata.create_all(self._engine)
+        self.engine = open_engine(url)
+        self.writer = Writer(self.engine)
 
     def get(self, keys: Iterable[str]) -> dict[str, Entry]:
         """Return the entries there are for ``keys``."""
         wanted = list(dict.fromkeys(keys))
         found: dict[str, Entry] = {}
-        columns = (_replies.c.key, _replies.c.message, _replies.c.cost_usd, _replies.c.backend)
-        with self._engine.connect() as connection:
+        columns = (replies.c.key, replies.c.message, replies.c.cost_usd, replies.c.backend)
+        with self.engine.connect() as connection:
             for at in range(0, len(wanted), _LOOKUP_CHUNK):
-                query = sa.select(*columns).where(_replies.c.key.in_(wanted[at : at + _LOOKUP_CHUNK]))
+                query = sa.select(*columns).where(replies.c.key.in_(wanted[at : at + _LOOKUP_CHUNK]))
                 for key, message, cost, backend in connection.execute(query):
                     found[key] = Entry(key, json.loads(message), Decimal(cost), backend)
         return found
@@ -100,48 +79,42 @@ class Ledger:
         backend: str,
         run_id: str,
         request_id: str,
-    ) -> None:
-        """Store a reply; it is on disk when this returns. A key that is already there keeps its first reply."""
-        usage = Usage.of(message)
-        row = {
-            "key": request.key,
-            "task": request.task,
-            "item": request.item,
-            "model": request.model,
-            "prompt_version": request.prompt_version,
-            "backend": backend,
-            "request": canonical_json(request.params),
-            "message": canonical_json(message),
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cache_creation_input_tokens": usage.cache_creation_input_tokens,
-            "cache_read_input_tokens": usage.cache_read_input_tokens,
-            "cost_usd": str(cost_usd),
-            "request_id": request_id,
-            "run_id": run_id,
-            "created_at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        }
-        with self._engine.begin() as connection:
-            if not connection.execute(sa.select(_replies.c.key).where(_replies.c.key == request.key)).first():
-                try:
-                    with connection.begin_nested():
-                        connection.execute(_replies.insert(), row)
-                except sa.exc.IntegrityError:
-                    pass  # another process stored the same reply a moment ago
+        partition: str = "",
+        settle: Callable[[sa.Connection, bool], None] | None = None,
+    ) -> bool:
+        """Store a reply; it is on disk when this returns. A key that is already there keeps its first reply.
+
+        Args:
+            settle: Told in the same transaction whether the reply is new, to settle accounts with it.
+
+        Returns:
+            Whether the reply is new.
+        """
+        row = _row(request, message, cost_usd, backend, run_id, request_id, partition)
+
+        def store(connection: sa.Connection) -> bool:
+            new = not is_answered(connection, request.key)
+            if new:
+                connection.execute(_INSERT, row)
+            if settle is not None:
+                settle(connection, new)
+            return new
+
+        return self.writer.run(store, durable=True)
 
     def spending(self, run_ids: Iterable[str] | None = None) -> list[Spending]:
         """Return what was paid, by task and model, for some runs or for all."""
         query = sa.select(
-            _replies.c.task,
-            _replies.c.model,
-            _replies.c.input_tokens + _replies.c.cache_creation_input_tokens + _replies.c.cache_read_input_tokens,
-            _replies.c.output_tokens,
-            _replies.c.cost_usd,
+            replies.c.task,
+            replies.c.model,
+            replies.c.input_tokens + replies.c.cache_creation_input_tokens + replies.c.cache_read_input_tokens,
+            replies.c.output_tokens,
+            replies.c.cost_usd,
         )
         if run_ids is not None:
-            query = query.where(_replies.c.run_id.in_(list(run_ids)))
+            query = query.where(replies.c.run_id.in_(list(run_ids)))
         sums: dict[tuple[str, str], list[Any]] = {}
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             for task, model, prompt, output, cost in connection.execute(query):
                 total = sums.setdefault((task, model), [0, 0, 0, Decimal(0)])
                 total[0] += 1
@@ -152,20 +125,83 @@ class Ledger:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield every entry as a plain mapping, oldest first, for export."""
-        query = sa.select(_replies).order_by(_replies.c.created_at, _replies.c.key)
-        with self._engine.connect().execution_options(stream_results=True) as connection:
+        yield from self._select(list(replies.c))
+
+    def export_jsonl(self, path: Path) -> int:
+        """Write every entry to ``path``, a JSON object a line, request and message as objects; return how many."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        count = 0
+        with path.open("w", encoding="utf-8", newline="\n") as out:
+            for row in self.rows():
+                opened = {name: json.loads(value) if name in _BODIES else value for name, value in row.items()}
+                out.write(json.dumps(opened, ensure_ascii=False) + "\n")
+                count += 1
+        return count
+
+    def ledger_table(self) -> pa.Table:
+        """Return every entry without the bodies of request and message, oldest first, for DuckDB and Parquet."""
+        rows = []
+        for row in self._select([column for column in replies.c if column.name not in _BODIES]):
+            created = dt.datetime.fromisoformat(row["created_at"])
+            rows.append({**row, "cost_usd": Decimal(row["cost_usd"]).quantize(_SMALLEST), "created_at": created})
+        return pa.Table.from_pylist(rows, schema=_TABLE_SCHEMA)
+
+    def _select(self, columns: list[sa.Column[Any]]) -> Iterator[dict[str, Any]]:
+        query = sa.select(*columns).order_by(replies.c.created_at, replies.c.key)
+        with self.engine.connect().execution_options(stream_results=True) as connection:
             for row in connection.execute(query).mappings():
                 yield dict(row)
 
     def close(self) -> None:
         """Give the connections back."""
-        self._engine.dispose()
+        self.engine.dispose()
 
 
-def _sqlite_pragmas(connection: Any, _record: Any) -> None:
-    # WAL lets readers and one writer work at once; FULL makes a commit survive a power cut, not only a kill.
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=FULL")
-    cursor.execute("PRAGMA busy_timeout=60000")
-    cursor.close()
+_SMALLEST = Decimal("1e-12")
+"""USD; finer than the price of a single token."""
+
+_TABLE_SCHEMA = pa.schema(
+    [
+        ("key", pa.string()),
+        ("task", pa.string()),
+        ("item", pa.string()),
+        ("model", pa.string()),
+        ("prompt_version", pa.string()),
+        ("backend", pa.string()),
+        ("input_tokens", pa.int64()),
+        ("output_tokens", pa.int64()),
+        ("cache_creation_input_tokens", pa.int64()),
+        ("cache_read_input_tokens", pa.int64()),
+        ("cost_usd", pa.decimal128(24, 12)),
+        ("request_id", pa.string()),
+        ("run_id", pa.string()),
+        ("partition", pa.string()),
+        ("created_at", pa.timestamp("s", tz="UTC")),
+    ]
+)
+
+
+def _row(
+    request: Request, message: Mapping[str, Any], cost_usd: Decimal, backend: str, run_id: str, request_id: str,
+    partition: str,
+) -> dict[str, Any]:  # fmt: skip
+    usage = Usage.of(message)
+    return {
+        "key": request.key,
+        "task": request.task,
+        "item": request.item,
+        "model": request.model,
+        "prompt_version": request.prompt_version,
+        "backend": backend,
+        "request": canonical_json(request.params),
+        "message": canonical_json(message),
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_creation_input_tokens": usage.cache_creation_input_tokens,
+        "cache_read_input_tokens": usage.cache_read_input_tokens,
+        "cost_usd": str(cost_usd),
+        "request_id": request_id,
+        "run_id": run_id,
+        "partition": partition,
+        "created_at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+    }

@@ -14,8 +14,12 @@ from ragds_pipeline.config import ConfigError, Price
 PRICES_AS_OF = "2026-11-30"
 PRICES_SOURCE = "Anthropic's model documentation"
 
-_CACHE_WRITE = Decimal("1.25")
-"""A cache write (5 minutes) costs a quarter more than plain input."""
+_CACHE_WRITE_5M = Decimal("1.25")
+_CACHE_WRITE_1H = Decimal(2)
+"""What a cache write costs, as a multiple of plain input, by how long it is kept."""
+
+_BATCH = Decimal("0.5")
+"""A batch costs half of everything, cache writes and reads included."""
 
 _MILLION = Decimal(1_000_000)
 
@@ -61,15 +65,17 @@ class PriceTable:
             )
         return PRICES[model]
 
-    def cost(self, model: str, usage: Usage) -> Decimal:
-        """Return what a call with this usage costs, in USD."""
+    def cost(self, model: str, usage: Usage, batch: bool = False) -> Decimal:
+        """Return what a call with this usage costs, in USD; as part of a batch if ``batch``."""
         prompt = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
         price = self.of(model, prompt)
         read = price.cache_read if price.cache_read is not None else price.input / 10
+        hour = min(usage.cache_creation_1h_input_tokens, usage.cache_creation_input_tokens)
         total = (
             price.input * usage.input_tokens
-            + price.input * _CACHE_WRITE * usage.cache_creation_input_tokens
+            + price.input * _CACHE_WRITE_5M * (usage.cache_creation_input_tokens - hour)
+            + price.input * _CACHE_WRITE_1H * hour
             + read * usage.cache_read_input_tokens
             + price.output * usage.output_tokens
         )
-        return total / _MILLION
+        return total / _MILLION * (_BATCH if batch else 1)

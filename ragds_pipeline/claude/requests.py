@@ -28,6 +28,10 @@ class FailureReason(StrEnum):
     SERVER = "server"
     TIMEOUT = "timeout"
     CONNECTION = "connection"
+    UNREADABLE = "unreadable"
+    """What came back is no message: a gateway's page, or a form that the SDK does not know."""
+    ELSEWHERE = "elsewhere"
+    """Another process has it in hand. Between admission and backends only: ``ask`` waits for that process's reply."""
 
 
 STOPS_THE_RUN = frozenset({FailureReason.AUTHENTICATION, FailureReason.SPEND_LIMIT})
@@ -71,11 +75,15 @@ class Usage:
     output_tokens: int = 0
     cache_creation_input_tokens: int = 0
     cache_read_input_tokens: int = 0
+    cache_creation_1h_input_tokens: int = 0
+    """The part of ``cache_creation_input_tokens`` that is kept for an hour, at a higher price."""
 
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> Usage:
         """Return the usage of a message; missing counts are 0."""
         usage = message.get("usage") or {}
+        hour = (usage.get("cache_creation") or {}).get("ephemeral_1h_input_tokens")
+        usage = {**usage, "cache_creation_1h_input_tokens": hour}
         return cls(*(int(usage.get(name) or 0) for name in cls.__dataclass_fields__))
 
 
@@ -105,6 +113,8 @@ class Failure:
     usage: Usage = Usage()
     cost_usd: Decimal = Decimal(0)
     replayed: bool = False
+    possibly_paid: bool = False
+    """True where the request was sent, and a reply may have been made and billed that never arrived."""
 
 
 def message_text(message: Mapping[str, Any]) -> str:

@@ -5,21 +5,25 @@ https://docs.dagster.io/guides/test/asset-checks
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import dagster as dg
+import duckdb
 import pyarrow as pa
 
 from ragds_pipeline import __version__
 from ragds_pipeline.candidates.assets import drop_facts
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
-from ragds_pipeline.filters.funnel import as_markdown, step
+from ragds_pipeline.filters.claude_filter import enabled_judges
+from ragds_pipeline.filters.funnel import as_markdown, judge_steps, step
 from ragds_pipeline.golden.accept import accept
 from ragds_pipeline.golden.coverage import by_document, by_language_and_type, coverage
 from ragds_pipeline.golden.items import prepare
 from ragds_pipeline.golden.registry import Registry
 from ragds_pipeline.golden.snapshot import Contents, freeze, register
+from ragds_pipeline.golden.verify import documents_of, nothing_confidential
 from ragds_pipeline.kb.documents import texts
 from ragds_pipeline.kb.normalise import NORMALISER_VERSION
 from ragds_pipeline.kb.outline import load_outlines
@@ -34,6 +38,7 @@ from ragds_pipeline.records import (
     GoldenItem,
     MissingRow,
     PlanRow,
+    Verdict,
 )
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.storage.metadata import Facts, file_link, markdown_table
@@ -50,15 +55,21 @@ def registry_of(settings: Settings) -> Registry:
     return Registry(settings.data_dir / "golden" / "registry.jsonl")
 
 
+def confidential_paths(documents: TableFile) -> set[str]:
+    """Return the paths of the documents that are confidential now, whatever they were when they were asked about."""
+    rows = documents.read(["path", "confidential"]).to_pylist()
+    return {row["path"] for row in rows if row["confidential"]}
+
+
 @dg.multi_asset(
     outs={
         "golden_items": dg.AssetOut(
             description="Accepted items with id and side of the split, ready to be frozen once the checks pass.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="2",
         ),
         "golden_ids": dg.AssetOut(
             description="Ids given to items that had none; they are entered into the register at freezing.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="2",
         ),
         "golden_drops": dg.AssetOut(
             description="Candidates that people did not keep or that could not be frozen, each with the reason.",
@@ -81,6 +92,8 @@ def golden_items(
     draft_requests: pa.Table,
     code_drops: pa.Table,
     candidates: pa.Table,
+    verdicts: pa.Table,
+    judge_drops: pa.Table,
     top_up_drafts: pa.Table,
     top_up_drops: pa.Table,
     top_up_requests: pa.Table,
@@ -91,32 +104,29 @@ def golden_items(
     found = to_records(Candidate, candidates)
     decisions = {decision.candidate_id: decision for decision in to_records(Decision, review_decisions)}
     outlines = load_outlines(kb_documents, kb_passages, {candidate.document_path for candidate in found})
-    accepted = accept(found, decisions, outlines, shareable_texts(kb_documents), settings.filters)
-    register_now = registry_of(settings).entries()
-    ready = prepare(accepted.items, register_now, context.partition_key, settings.golden)
+    secret = confidential_paths(kb_documents)
+    accepted = accept(found, decisions, outlines, shareable_texts(kb_documents), settings.filters, secret)
+    said = to_records(Verdict, verdicts)
+    given, alike = registry_of(settings).entries(), settings.filters.duplicate_score
+    ready = prepare(accepted.items, given, context.partition_key, settings.golden, said, alike)
     asked = to_records(AskedRow, draft_requests) + to_records(AskedRow, top_up_requests)
-    filter_drops = [d for t in (draft_drops, code_drops, top_up_drops) for d in to_records(Drop, t)]
+    filter_drops = [d for t in (draft_drops, code_drops, judge_drops, top_up_drops) for d in to_records(Drop, t)]
     made = drafts.num_rows + top_up_drafts.num_rows
-    rounds = 1 + max((row.round for row in asked), default=0)
+    judged = judge_steps(enabled_judges(settings), said, filter_drops)
     steps = [
         step(
             "generate", sum(max(row.asked, row.drafts + row.drops) for row in asked), made,
-            [d for d in filter_drops if d.stage == "generate"], f"{rounds} round{'s' if rounds > 1 else ''}",
+            [d for d in filter_drops if d.stage == "generate"], _rounds(asked),
         ),
-        step("code", made, len(found), [d for d in filter_drops if d.stage == "code"]),
+        step("code", made, judged[0].came_in if judged else len(found), [d for d in filter_drops if d.stage == "code"]),
+        *judged,
         accepted.step,
         ready.step,
     ]  # fmt: skip
-    drops = accepted.drops + ready.drops
-    rows = [
-        {"id": i.id, "split": i.split, "type": i.type, "language": i.language, "question": i.question[:160],
-         "chunk": i.chunk_id}
-        for i in ready.items[:40]
-    ]  # fmt: skip
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
-        "golden_items": (GoldenItem, ready.items, {"items": len(ready.items), "preview": markdown_table(rows)}),
+        "golden_items": (GoldenItem, ready.items, {"items": len(ready.items), "preview": _preview(ready.items)}),
         "golden_ids": (GivenId, ready.given, {"new ids": len(ready.given)}),
-        "golden_drops": (Drop, drops, drop_facts(drops)),
+        "golden_drops": (Drop, drops := accepted.drops + ready.drops, drop_facts(drops)),
         "funnel": (FunnelStep, steps, {"funnel": dg.MetadataValue.md(as_markdown(steps))}),
     }
     for key, (record, values, facts) in results.items():
@@ -140,8 +150,10 @@ def golden_set(
     """The frozen golden set: an immutable snapshot of files, linked here."""
     settings = project.settings()
     items = to_records(GoldenItem, golden_items)
-    paths = {p.document_path for i in items for p in i.passages}
-    paths |= {a.document_path for i in items for p in i.passages for a in p.alternatives}
+    if faults := nothing_confidential(items, confidential_paths(kb_documents)):
+        remedy = "materialise golden_items again, which drops them"
+        raise dg.Failure(f"{'; '.join(faults[:5])}: {remedy}", allow_retries=False)
+    paths = {path for item in items for path in documents_of(item)}
     contents = Contents(
         source_version=context.partition_key,
         items=items,
@@ -151,9 +163,8 @@ def golden_set(
         missing=to_records(MissingRow, missing_questions),
         versions=_versions(settings, items, to_records(PlanRow, question_plan)),
     )
-    register(registry_of(settings), to_records(GivenId, golden_ids))
-    frozen = freeze(contents, settings.data_dir / "golden")
-    views = write_views(settings.data_dir)
+    given = to_records(GivenId, golden_ids)
+    frozen = freeze(contents, settings.data_dir / "golden", lambda: register(registry_of(settings), given))
     rows = [{"id": i.id, "split": i.split, "question": i.question[:160], "answer": i.answer[:160]} for i in items[:20]]
     return dg.MaterializeResult(
         value=golden_items,
@@ -165,7 +176,6 @@ def golden_set(
             "new snapshot": frozen.created,
             "folder": file_link(frozen.path),
             "manifest": file_link(frozen.path / "manifest.json"),
-            "tables for DuckDB": file_link(views),
             "funnel": dg.MetadataValue.md(as_markdown(contents.funnel)),
             "preview": markdown_table(rows),
         },
@@ -174,14 +184,16 @@ def golden_set(
 
 @dg.asset(
     name="coverage", partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP,
-    kinds={"parquet", "duckdb"}, owners=OWNERS, code_version="1",
+    kinds={"parquet", "duckdb"}, owners=OWNERS, code_version="1", deps=["golden_set"],
 )  # fmt: skip
 def coverage_of_kb(
-    kb_documents: TableFile, question_plan: pa.Table, candidates: pa.Table, golden_items: pa.Table
+    project: Project, kb_documents: TableFile, question_plan: pa.Table, candidates: pa.Table, golden_items: pa.Table
 ) -> dg.MaterializeResult[pa.Table]:
     """Planned, delivered and frozen questions by document, language and type: where the set has gaps."""
     documents = kb_documents.read(["path", "language", "confidential"])
     table = coverage(documents, question_plan, candidates, golden_items)
+    with suppress(duckdb.Error, OSError):
+        write_views(project.settings().data_dir)  # a convenience for people; never what a run fails for
     return dg.MaterializeResult(
         value=table,
         metadata={
@@ -189,6 +201,20 @@ def coverage_of_kb(
             "by document": markdown_table(by_document(table)),
         },
     )
+
+
+def _rounds(asked: Sequence[AskedRow]) -> str:
+    rounds = 1 + max((row.round for row in asked), default=0)
+    return f"{rounds} round{'s' if rounds > 1 else ''}"
+
+
+def _preview(items: Sequence[GoldenItem]) -> dg.MarkdownMetadataValue:
+    rows = [
+        {"id": i.id, "split": i.split, "type": i.type, "language": i.language, "question": i.question[:160],
+         "chunk": i.chunk_id}
+        for i in items[:40]
+    ]  # fmt: skip
+    return markdown_table(rows)
 
 
 def _versions(settings: Settings, items: list[GoldenItem], plan: list[PlanRow]) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Freezing: a snapshot is a folder of files that never changes.
 
 ``data/golden/<source_version>/snapshot-0001/`` holds the golden set as JSONL and Parquet, the no_answer set beside it,
-the JSON Schema of a record, the normalised texts that the spans refer to, and a manifest with every file's SHA-256.
+the JSON Schema of a record, the normalised texts that the spans refer to, and a manifest with every file's SHA-256. The
+SHA-256 of the manifest itself is kept beside the snapshots (``seals``).
 Freezing the same again finds the same bytes and keeps the snapshot; anything else becomes the next number.
 """
 
@@ -10,17 +11,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from ragds_pipeline.golden import seals
 from ragds_pipeline.golden.registry import Registered, Registry
+from ragds_pipeline.golden.text_names import text_names
 from ragds_pipeline.records import FunnelStep, GivenId, GoldenItem, MissingRow
 from ragds_pipeline.storage.files import inside, locked, sha256_file
 from ragds_pipeline.storage.schemas import as_json, to_table
@@ -29,6 +33,9 @@ from ragds_pipeline.storage.tables import write_table
 GOLDEN_SET = "golden_set"
 NO_ANSWER = "no_answer"
 MANIFEST = "manifest.json"
+
+_SNAPSHOT = re.compile(r"snapshot-\d{4,}")
+_OURS = re.compile(r"registry\.(?:jsonl|lock)_*", re.IGNORECASE)
 
 
 class SnapshotDamaged(RuntimeError):
@@ -64,17 +71,17 @@ class Contents:
     """Versions of code, normaliser, structure, prompts and models, and the plan."""
 
 
-def freeze(contents: Contents, root: Path) -> Frozen:
+def freeze(contents: Contents, root: Path, release: Callable[[], None] = lambda: None) -> Frozen:
     """Write the snapshot below ``root/<source_version>``, or find that it is there.
 
-    It is made beside its place and renamed when it is complete. Raises SnapshotDamaged where an earlier snapshot was
+    It is made beside its place and renamed when it is complete; ``release`` is called just before, when nothing but a
+    kill can come between, and what it raises leaves no snapshot. Raises SnapshotDamaged where the latest snapshot was
     changed: a damaged one is never built upon.
     """
-    folder = inside(root, contents.source_version)
+    folder = folder_of(root, contents.source_version)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / ".lock"):
-        numbers = sorted(int(path.name.removeprefix("snapshot-")) for path in folder.glob("snapshot-[0-9]*"))
-        latest = numbers[-1] if numbers else 0
+        latest = max((number_of(path) for path in snapshots(folder)), default=0)
         staged = Path(tempfile.mkdtemp(prefix=".staged-", dir=folder))
         try:
             if latest:
@@ -82,17 +89,41 @@ def freeze(contents: Contents, root: Path) -> Frozen:
                 verify(path)
                 _write(contents, staged, latest)
                 if _manifest_bytes(staged) == _manifest_bytes(path):
+                    seals.record(folder, latest, path / MANIFEST)
+                    release()
                     return Frozen(path, latest, created=False)
                 shutil.rmtree(staged)
                 staged.mkdir()
             number = latest + 1
             _write(contents, staged, number)
             staged.chmod(0o755)
+            release()
+            seals.record(folder, number, staged / MANIFEST)
             staged.replace(_name(folder, number))
             _sync(folder)
             return Frozen(_name(folder, number), number, created=True)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
+
+
+def folder_of(root: Path, source_version: str) -> Path:
+    """Return the folder of a revision's snapshots below ``root``; raise UnsafePath for one that would lead elsewhere.
+
+    A version that is called as a file of ours beside it gets an underscore more.
+    """
+    taken = _OURS.fullmatch(source_version) is not None
+    return inside(root, f"{source_version}_" if taken else source_version)
+
+
+def snapshots(folder: Path) -> list[Path]:
+    """Return the snapshots in the folder of a revision, oldest first. A copy such as ``snapshot-0001.bak`` is none."""
+    found = [path for path in folder.glob("snapshot-*") if _SNAPSHOT.fullmatch(path.name) and path.is_dir()]
+    return sorted(found, key=number_of)
+
+
+def number_of(path: Path) -> int:
+    """Return the number of a snapshot."""
+    return int(path.name.removeprefix("snapshot-"))
 
 
 def register(registry: Registry, given: Sequence[GivenId]) -> None:
@@ -102,7 +133,7 @@ def register(registry: Registry, given: Sequence[GivenId]) -> None:
     """
     with locked(registry.path.with_suffix(".lock")):
         entries = registry.entries()
-        new = [Registered(g.id, g.candidate_id, g.split, g.first_frozen_in) for g in given]
+        new = [Registered(g.id, g.candidate_id, g.split, g.first_frozen_in, g.root_id, g.evidence_keys) for g in given]
         if set(new) <= set(entries):
             return
         if any(g.register_length != len(entries) for g in given):
@@ -111,13 +142,23 @@ def register(registry: Registry, given: Sequence[GivenId]) -> None:
 
 
 def verify(path: Path) -> dict[str, Any]:
-    """Return the manifest of the snapshot at ``path``; raise SnapshotDamaged unless every file is as it says."""
+    """Return the manifest of the snapshot at ``path``.
+
+    Raises SnapshotDamaged unless every file is as the manifest says, there is no other, and the manifest is the one
+    that was written at freezing (where that is on record beside the snapshot; a copy that was handed on has no record).
+    """
     try:
+        sealed = seals.recorded(path.parent).get(path.name)
+        if sealed is not None and sha256_file(path / MANIFEST) != sealed:
+            raise SnapshotDamaged(f"{path / MANIFEST} was changed after freezing; restore it from a backup")
         manifest: dict[str, Any] = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
         for name, sha in manifest["files"].items():
             if sha256_file(inside(path, name)) != sha:
                 raise SnapshotDamaged(f"{path / name} was changed after freezing; restore it from a backup")
-    except (OSError, ValueError, KeyError) as error:
+        present = {str(p.relative_to(path)) for p in path.rglob("*") if not p.is_dir() or p.is_symlink()}
+        if extra := sorted(present - manifest["files"].keys() - {MANIFEST}):
+            raise SnapshotDamaged(f"{path / extra[0]} is no part of the snapshot ({len(extra)} such); take it away")
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise SnapshotDamaged(f"{path}: the manifest or a file it names cannot be read ({error})") from error
     return manifest
 
@@ -179,8 +220,7 @@ def _write_texts(contents: Contents, folder: Path) -> list[dict[str, str]]:
     referred = {p.document_path for item in contents.items for p in item.passages}
     referred |= {a.document_path for item in contents.items for p in item.passages for a in p.alternatives}
     documents = []
-    for path in sorted(referred):
-        name = path if path.lower().endswith((".md", ".markdown", ".txt")) else f"{path}.md"
+    for path, name in sorted(text_names(referred).items()):
         target = inside(folder / "texts", name)
         target.parent.mkdir(parents=True, exist_ok=True)
         data = contents.texts[path].encode("utf-8")

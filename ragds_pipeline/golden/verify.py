@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from ragds_pipeline.filters.duplicates import near_duplicates
 from ragds_pipeline.filters.funnel import faults
-from ragds_pipeline.golden.registry import Registered
-from ragds_pipeline.golden.split import overlapping
-from ragds_pipeline.records import FunnelStep, GoldenItem, MissingRow, PlanRow, Span, SpanMismatch
+from ragds_pipeline.golden.registry import Known
+from ragds_pipeline.golden.split import leaks
+from ragds_pipeline.records import FunnelStep, GivenId, GoldenItem, MissingRow, PlanRow, Span, SpanMismatch
 
 
 def spans_resolve(items: Sequence[GoldenItem], texts: Mapping[str, str]) -> list[str]:
@@ -34,14 +33,38 @@ def spans_resolve(items: Sequence[GoldenItem], texts: Mapping[str, str]) -> list
     return found
 
 
-def ids_stable(items: Sequence[GoldenItem], registered: Mapping[str, Registered]) -> list[str]:
-    """Ids are unique, and an item that was frozen before has the id and the side of the split that it had."""
+def ids_stable(items: Sequence[GoldenItem], given: Sequence[GivenId], known: Known) -> list[str]:
+    """Ids are unique, and an item that was frozen before, corrected or not, has the id and the side that it had."""
     found = [f"{id_} is given to {n} items" for id_, n in Counter(item.id for item in items).items() if n > 1]
+    very, roots, used = known.by_candidate(), known.by_root(), {item.id for item in items}
+    sides = {entry.id: entry.split for entry in known.entries}
     for item in items:
-        entry = registered.get(item.provenance.candidate_id)
+        entry = very.get(item.provenance.candidate_id)
         if entry is not None and (entry.id, entry.split) != (item.id, item.split):
             found.append(f"{item.id} ({item.split}) was frozen before as {entry.id} ({entry.split})")
+        elif sides.get(item.id, item.split) != item.split:
+            found.append(f"{item.id} ({item.split}) was frozen before as {sides[item.id]}")
+    for new in given:
+        entry = roots.get(new.root_id)
+        if entry is not None and entry.id != new.id and entry.id not in used:
+            found.append(f"{new.id} is given to a correction of what was frozen before as {entry.id}")
     return found
+
+
+def nothing_confidential(items: Sequence[GoldenItem], confidential: Collection[str]) -> list[str]:
+    """No evidence, and no other place of it, is in a document that must not be handed on."""
+    return [
+        f"{item.id}: {path} is confidential"
+        for item in items
+        for path in sorted(documents_of(item) & set(confidential))
+    ]
+
+
+def documents_of(item: GoldenItem) -> set[str]:
+    """Return the paths of all documents whose text a snapshot with ``item`` holds."""
+    return {p.document_path for p in item.passages} | {
+        place.document_path for passage in item.passages for place in passage.alternatives
+    }
 
 
 def funnel_reconciles(steps: Sequence[FunnelStep], items: Sequence[GoldenItem]) -> list[str]:
@@ -52,20 +75,18 @@ def funnel_reconciles(steps: Sequence[FunnelStep], items: Sequence[GoldenItem]) 
     return found
 
 
-def split_leak_free(items: Sequence[GoldenItem]) -> list[str]:
-    """No evidence, and no question in nearly the same words, is on both sides of the split."""
+def split_leak_free(items: Sequence[GoldenItem], duplicate_score: float) -> list[str]:
+    """No evidence, and no question at least as alike as ``duplicate_score``, is on both sides of the split."""
     places = [
         [(p.document_path, p.start_char, p.end_char) for p in item.passages]
         + [(a.document_path, a.start_char, a.end_char) for p in item.passages for a in p.alternatives]
         for item in items
     ]
-    pairs = overlapping(places)
-    found = [f"{items[a].id} and {items[b].id} share evidence" for a, b in pairs if items[a].split != items[b].split]
-    for pair in near_duplicates([item.question for item in items]):
-        one, other = items[pair.first], items[pair.second]
-        if one.split != other.split:
-            found.append(f"{one.id} and {other.id} ask nearly the same")
-    return found
+    found = leaks([item.split for item in items], places, [item.question for item in items], duplicate_score)
+    return [
+        *(f"{items[one].id} and {items[other].id} share evidence" for one, other in found.by_evidence),
+        *(f"{items[one].id} and {items[other].id} ask nearly the same" for one, other in found.by_question),
+    ]
 
 
 def requested_is_delivered(

@@ -20,11 +20,13 @@ from ragds_pipeline.kb.revision import (
     KbSource,
     Revision,
     UnknownRevision,
+    UnrepeatableRevision,
+    archived_revision,
     current_revision,
     find_revision,
 )
 from ragds_pipeline.kb.scan import KbMissing
-from ragds_pipeline.records import Document, KbIssue, Section
+from ragds_pipeline.records import Document, KbIssue, Section, canonical_json, sha256_text
 from ragds_pipeline.resources import Project, earlier_pair, kb_revisions
 from ragds_pipeline.storage.metadata import markdown_table
 from ragds_pipeline.storage.schemas import schema_of
@@ -47,6 +49,7 @@ def folder_revision(settings: Settings) -> Revision:
         settings.kb.max_file_bytes,
         converter_version(),
         settings.data_dir / "state" / "kb_stat.json",
+        settings.data_dir,
     )
 
 
@@ -58,10 +61,12 @@ def _revision(settings: Settings, source_version: str) -> tuple[Revision, KbSour
     except KbMissing as error:
         if archive.content_of(source_version) is None:
             raise dg.Failure(str(error), allow_retries=False) from error
-        return archive.load(source_version), archive
+        current = None
     try:
-        revision, in_folder = find_revision(source_version, current, archive)
-    except UnknownRevision as error:
+        if current is None:
+            return archived_revision(source_version, archive, converter_version(), None), archive
+        revision, in_folder = find_revision(source_version, current, archive, converter_version())
+    except (UnknownRevision, UnrepeatableRevision) as error:
         raise dg.Failure(str(error), allow_retries=False) from error
     return revision, FolderSource(settings.kb_dir) if in_folder else archive
 
@@ -83,13 +88,15 @@ def kb_documents(context: dg.AssetExecutionContext, project: Project) -> Iterato
     """Read, convert and normalise the documents of a revision, and archive their bytes."""
     settings = project.settings()
     revision, source = _revision(settings, context.partition_key)
-    archive_of(settings).store(revision, source)
+    if isinstance(source, FolderSource):
+        archive_of(settings).store(revision, source)
     documents, issues = project.staged(context, "kb_documents"), project.staged(context, "kb_issues")
     earlier = earlier_pair(project, context, "kb_documents", "kb_issues")
     report = write_documents(revision, source, documents, issues, earlier)
     shown = TableFile(documents).read(["path", "title", "language", "source_bytes", "confidential"])
     found = TableFile(issues).read()
-    version = dg.DataVersion(revision.content_sha256[:16])
+    # The name is in no row, but the overview downstream prints it.
+    version = sha256_text(canonical_json([revision.manifest.name, report.documents_version]))
     yield dg.MaterializeResult(
         asset_key="kb_documents",
         value=TableFile(documents),
@@ -102,7 +109,7 @@ def kb_documents(context: dg.AssetExecutionContext, project: Project) -> Iterato
             "folder": dg.MetadataValue.path(str(settings.kb_dir)),
             "preview": markdown_table(preview(shown, shown.column_names, rows=30)),
         },
-        data_version=version,
+        data_version=dg.DataVersion(version[:16]),
     )
     yield dg.MaterializeResult(
         asset_key="kb_issues",
@@ -112,7 +119,7 @@ def kb_documents(context: dg.AssetExecutionContext, project: Project) -> Iterato
             "files skipped": report.skipped,
             "preview": markdown_table(preview(found, schema_of(KbIssue).names, rows=50)),
         },
-        data_version=version,
+        data_version=dg.DataVersion(report.issues_version[:16]),
     )
 
 
@@ -165,7 +172,7 @@ def kb_overview(
     pairs = (
         (document, list(group)) for document, (_, group) in zip(kb_documents.records(Document), by_path, strict=True)
     )
-    name = archive_of(project.settings()).load(context.partition_key).manifest.name
+    name = _revision(project.settings(), context.partition_key)[0].manifest.name
     text = overview(name, context.partition_key, pairs)
     return dg.MaterializeResult(
         value=text,

@@ -2,6 +2,9 @@
 
 No file is read whose size and modification time are as they were at the last scan (the *stat cache*), so a KB in
 which nothing changed costs one ``stat`` per file.
+
+A link is judged by its own path and by that of the file it leads to. Folders of tools and the project's own data
+folder are never entered.
 """
 
 from __future__ import annotations
@@ -12,19 +15,28 @@ import os
 import stat
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 
-import pathspec
-
-from ragds_pipeline.config import KbManifest
-from ragds_pipeline.records import KbIssue
+from ragds_pipeline.config import ConfigError, KbManifest
+from ragds_pipeline.kb.normalise import Undecodable, decode, normalise
+from ragds_pipeline.kb.patterns import FirstMatch, Patterns, Unmatched
+from ragds_pipeline.records import KbIssue, sha256_text
 from ragds_pipeline.storage.files import sha256_file, write_text
 
 RACY_NS = 2_000_000_000
 """A file changed within two seconds before the cache was written may change again without its time stamp moving
 (coarse clocks, the reason behind git's 'racy' entries), so its hash is not trusted the next time."""
+
+TOOL_FOLDERS = frozenset(
+    [".git", ".hg", ".svn", ".venv", ".tox", ".nox", ".ipynb_checkpoints", "__pycache__", "node_modules"]
+)
+"""Folders that tools keep beside people's files; their READMEs and licences are nobody's knowledge base. Other hidden
+folders are entered: people do write documents in ``.github``."""
+TOOL_MARKS = ("pyvenv.cfg", "CACHEDIR.TAG")
+"""Files that make a folder of any name a virtual environment or a cache (https://bford.info/cachedir/)."""
 
 
 class KbMissing(RuntimeError):
@@ -38,6 +50,8 @@ class ScannedFile:
     path: str
     size: int
     sha256: str
+    target: str = ""
+    """Path in the KB of the file that a link leads to; empty for a file proper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +60,9 @@ class Scan:
 
     files: tuple[ScannedFile, ...]
     issues: tuple[KbIssue, ...]
+    withheld: tuple[str, ...] = ()
+    """Hashes of confidential files that are no documents (excluded, of another kind): of their bytes and, where they
+    are text, of the normalised text. A document with the same content is confidential too."""
 
     def listing_sha256(self) -> str:
         """Return one hash over every path and content, the same wherever the folder lies."""
@@ -55,42 +72,83 @@ class Scan:
         return digest.hexdigest()
 
 
-def _walk(root: Path, issues: list[KbIssue]) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield (path, stat) of every regular file below ``root``; list what is neither file nor folder."""
-    folders = [""]
-    real_root = os.path.realpath(root)
-    while folders:
-        folder = folders.pop()
-        try:
-            entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda e: e.name)  # noqa: PTH118
-        except OSError as error:
-            issues.append(_issue(folder or ".", "unreadable", f"folder: {error.strerror}"))
-            continue
-        for entry in entries:
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            if any("\ud800" <= char <= "\udfff" for char in entry.name):
-                issues.append(_issue(repr(path)[1:-1], "name_not_utf8", "rename the file; its name is not UTF-8"))
-                continue
-            if entry.is_symlink():
-                target = os.path.realpath(entry.path)
-                if target != real_root and not target.startswith(real_root + os.sep):
-                    issues.append(_issue(path, "symlink_outside_root", "the link leads out of the KB folder"))
-                    continue
-                if os.path.isdir(target):  # noqa: PTH112
-                    issues.append(_issue(path, "symlink_to_folder", "links to folders are not followed"))
-                    continue
-            elif entry.is_dir():
-                folders.append(path)
-                continue
+class _Walk:
+    """Every regular file below a folder; what is neither file nor folder, or is left alone, goes to ``issues``."""
+
+    def __init__(self, root: Path, data_dir: Path | None) -> None:
+        self.issues: list[KbIssue] = []
+        self._root = root
+        self._real_root = os.path.realpath(root)
+        self._data = self._inside(os.path.realpath(data_dir)) if data_dir is not None else None
+        if self._data == "":
+            raise ConfigError(f"kb.path and data are the same folder {root}: give the pipeline a folder of its own")
+
+    def _inside(self, real: str) -> str | None:
+        """Return a real path as one in the KB, or None if it lies elsewhere."""
+        if real == self._real_root:
+            return ""
+        below = self._real_root.rstrip(os.sep) + os.sep
+        return real.removeprefix(below).replace(os.sep, "/") if real.startswith(below) else None
+
+    def _left_alone(self, path: str) -> str:
+        """Return why nothing at or below ``path`` is looked at, or an empty text."""
+        if self._data and (path == self._data or path.startswith(self._data + "/")):
+            return "the project's data folder"
+        if tool := next((part for part in path.split("/") if part in TOOL_FOLDERS), ""):
+            return f"{tool} is a tool's folder"
+        return ""
+
+    def __iter__(self) -> Iterator[tuple[str, os.stat_result, str]]:
+        """Yield (path, stat, target of a link)."""
+        folders = [""]
+        while folders:
+            folder = folders.pop()
             try:
-                info = entry.stat()
+                entries = sorted(os.scandir(os.path.join(self._root, folder)), key=lambda e: e.name)  # noqa: PTH118
             except OSError as error:
-                issues.append(_issue(path, "unreadable", str(error.strerror)))
+                self._leave(folder or ".", "unreadable", f"folder: {error.strerror}")
                 continue
-            if not stat.S_ISREG(info.st_mode):
-                issues.append(_issue(path, "not_a_file", "a socket, pipe or device"))
+            if folder and (mark := next((e.name for e in entries if e.name in TOOL_MARKS), "")):
+                self._leave(folder, "not_included", f"folder: holds {mark}, so it is a tool's")
                 continue
-            yield path, info
+            for entry in entries:
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if any("\ud800" <= char <= "\udfff" for char in entry.name):
+                    self._leave(repr(path)[1:-1], "name_not_utf8", "rename the file; its name is not UTF-8")
+                elif entry.is_symlink():
+                    yield from self._link(path, entry)
+                elif not entry.is_dir():
+                    yield from self._file(path, entry, "")
+                elif why := self._left_alone(path):
+                    self._leave(path, "not_included", f"folder: {why}")
+                else:
+                    folders.append(path)
+
+    def _link(self, path: str, entry: os.DirEntry[str]) -> Iterator[tuple[str, os.stat_result, str]]:
+        real = os.path.realpath(entry.path)
+        target = self._inside(real)
+        if target is None:
+            self._leave(path, "symlink_outside_root", "the link leads out of the KB folder")
+        elif os.path.isdir(real):  # noqa: PTH112
+            self._leave(path, "symlink_to_folder", "links to folders are not followed")
+        elif why := self._left_alone(target):
+            self._leave(path, "not_included", f"links to {target}: {why}")
+        else:
+            yield from self._file(path, entry, target)
+
+    def _file(self, path: str, entry: os.DirEntry[str], target: str) -> Iterator[tuple[str, os.stat_result, str]]:
+        try:
+            info = entry.stat()
+        except OSError as error:
+            self._leave(path, "unreadable", str(error.strerror))
+            return
+        if stat.S_ISREG(info.st_mode):
+            yield path, info, target
+        else:
+            self._leave(path, "not_a_file", "a socket, pipe or device")
+
+    def _leave(self, path: str, reason: str, detail: str) -> None:
+        self.issues.append(_issue(path, reason, detail))
 
 
 def _issue(path: str, reason: str, detail: str) -> KbIssue:
@@ -112,15 +170,16 @@ class _StatCache:
             except (ValueError, KeyError, TypeError):
                 self._old = {}  # a cache that cannot be read is only a slower scan
 
-    def sha256(self, root: Path, path: str, info: os.stat_result) -> str:
-        known = self._old.get(path)
+    def get(self, name: str, info: os.stat_result, compute: Callable[[], str]) -> str:
+        """Return what was computed for ``name`` when its file was as ``info`` says, else compute it now."""
+        known = self._old.get(name)
         key = [info.st_size, info.st_mtime_ns, info.st_ino]
         if known is not None and known[:3] == key and info.st_mtime_ns < self._written_ns - RACY_NS:
-            sha = str(known[3])
+            value = str(known[3])
         else:
-            sha = sha256_file(root / path)
-        self._new[path] = [*key, sha]
-        return sha
+            value = compute()
+        self._new[name] = [*key, value]
+        return value
 
     def save(self) -> None:
         if self._path is not None and (self._new != self._old or not self._path.exists()):
@@ -128,39 +187,85 @@ class _StatCache:
             write_text(self._path, json.dumps(content, ensure_ascii=True))
 
 
-def scan(root: Path, manifest: KbManifest, max_file_bytes: int, stat_cache: Path | None = None) -> Scan:
-    """Return the state of the KB folder ``root``.
+def scan(
+    root: Path,
+    manifest: KbManifest,
+    max_file_bytes: int,
+    stat_cache: Path | None = None,
+    data_dir: Path | None = None,
+) -> Scan:
+    """Return the state of the KB folder ``root``. ``data_dir`` is the project's own folder, which is never entered.
 
     Every file that is not part of the KB is in ``issues``: explicitly excluded ones and odd ones each on a line of
     their own, files of other kinds counted per extension. Raises KbMissing where there is no folder or no document
-    at all, because an unmounted folder must never look like a deleted KB.
+    at all, because an unmounted folder must never look like a deleted KB, and ConfigError where a ``confidential``
+    pattern matches no file, because what it was meant to protect would be sent to a model.
     """
     if not root.is_dir():
         raise KbMissing(f"the knowledge base {root} is not a folder: set kb.path in ragds.yaml, or mount it")
-    include = pathspec.GitIgnoreSpec.from_lines(manifest.include)
-    exclude = pathspec.GitIgnoreSpec.from_lines(manifest.exclude)
-    issues: list[KbIssue] = []
+    include, exclude, confidential = map(Patterns, (manifest.include, manifest.exclude, manifest.confidential))
+    encodings = FirstMatch(manifest.encodings)
+    unprotecting = Unmatched(manifest.confidential)
+    others_unmatched = {
+        field: Unmatched(getattr(manifest, field)) for field in ("exclude", "encodings", "document_languages")
+    }
     files: list[ScannedFile] = []
+    withheld: set[str] = set()
     others: Counter[str] = Counter()
     cache = _StatCache(stat_cache)
-    for path, info in _walk(root, issues):
-        if path == "kb.yaml" or path.startswith(".git/"):
+    walk = _Walk(root, data_dir)
+    issues = walk.issues
+    for path, info, target in walk:
+        for patterns in (unprotecting, *others_unmatched.values()):
+            patterns.see(path, target)
+        if path == "kb.yaml":
             continue
-        if not include.match_file(path):
+        sha256 = partial(cache.get, path, info, partial(sha256_file, root / path))
+        included = False
+        if not include.match(path):
             others[PurePosixPath(path).suffix or "(no extension)"] += 1
-        elif exclude.match_file(path):
+        elif exclude.match(path):
             issues.append(_issue(path, "excluded", "matches exclude in kb.yaml"))
+        elif exclude.match(target):
+            issues.append(_issue(path, "excluded", f"links to {target}, which matches exclude in kb.yaml"))
         elif info.st_size > max_file_bytes:
             issues.append(_issue(path, "too_large", f"{info.st_size:,} bytes; kb.max_file_bytes is {max_file_bytes:,}"))
         else:
-            try:
-                files.append(ScannedFile(path, info.st_size, cache.sha256(root, path, info)))
-            except OSError as error:
-                issues.append(_issue(path, "unreadable", str(error.strerror)))
+            included = True
+        try:
+            if included:
+                files.append(ScannedFile(path, info.st_size, sha256(), target))
+            elif info.st_size <= max_file_bytes and confidential.match(path, target):
+                # A copy of a larger file cannot become a document.
+                encoding = encodings.get(path)
+                text = partial(_text_sha256, root / path, encoding)
+                withheld |= {sha256(), cache.get(f"{path}\0{encoding or ''}", info, text)}
+        except OSError as error:
+            issues.append(_issue(path, "unreadable", str(error.strerror)))
+    for issue in tuple(issues):  # what is not entered or cannot be opened may be what a pattern means
+        unprotecting.see(issue.path, f"{issue.path}/_")
+    if left := unprotecting.left():
+        raise ConfigError(
+            f"{root / 'kb.yaml'}: confidential: {', '.join(map(repr, left))} matches no file, so it protects nothing: "
+            "correct the pattern (as in .gitignore, relative to the KB folder), or remove it"
+        )
     for extension, count in sorted(others.items()):
         issues.append(_issue(f"*{extension}", "not_included", f"{count} file(s) match no include pattern in kb.yaml"))
+    for field, unmatched in others_unmatched.items():
+        detail = f"a pattern of {field} in kb.yaml that matches no file"
+        issues += [KbIssue(pattern, "pattern_matches_nothing", detail, skipped=False) for pattern in unmatched.left()]
     if not files:
         raise KbMissing(f"the knowledge base {root} holds no document: check kb.path and include in kb.yaml")
     cache.save()
     files.sort(key=lambda file: file.path)
-    return Scan(tuple(files), tuple(sorted(issues, key=lambda i: (i.path, i.reason))))
+    ordered = sorted(issues, key=lambda i: (i.path, i.reason, i.detail))
+    return Scan(tuple(files), tuple(ordered), tuple(sorted(withheld - {""})))
+
+
+def _text_sha256(path: Path, encoding: str | None) -> str:
+    """Return the hash of a file's normalised text, or an empty text if it holds none."""
+    try:
+        text = normalise(decode(path.read_bytes(), encoding).text)
+    except Undecodable:
+        return ""
+    return sha256_text(text) if text.strip() else ""

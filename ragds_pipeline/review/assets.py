@@ -14,11 +14,12 @@ from pydantic import Field
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
 from ragds_pipeline.kb.outline import load_outlines
-from ragds_pipeline.records import Candidate, Decision
+from ragds_pipeline.records import Candidate, Decision, Keep
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.decision_log import DecisionLog
-from ragds_pipeline.review.importing import ReviewState, SheetImport, import_sheet
-from ragds_pipeline.review.queue import review_rows, undecided
+from ragds_pipeline.review.importing import ReviewState, SheetImport, import_sheets
+from ragds_pipeline.review.queue import review_rows, still_open, with_failure
+from ragds_pipeline.review.resolve import resolve
 from ragds_pipeline.review.rows import ReviewRow
 from ragds_pipeline.review.sheets import SheetFolder
 from ragds_pipeline.storage.metadata import file_link, markdown_table
@@ -28,6 +29,9 @@ from ragds_pipeline.storage.tables import TableFile
 GROUP = "review"
 OWNERS = ["team:domain-experts"]
 
+_SHOWN = 3
+"""Problems named in a check's description; all of them are in its metadata."""
+
 
 def decision_log(settings: Settings) -> DecisionLog:
     """Return the project's log of decisions."""
@@ -36,7 +40,7 @@ def decision_log(settings: Settings) -> DecisionLog:
 
 @dg.asset(
     partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"csv", "xlsx"}, owners=OWNERS,
-    code_version="1",
+    code_version="2", deps=["review_decisions"],
 )  # fmt: skip
 def review_queue(
     context: dg.AssetExecutionContext,
@@ -48,9 +52,14 @@ def review_queue(
     """Candidates that still need a person; the sheet to send out is linked here."""
     settings = project.settings()
     found = to_records(Candidate, candidates)
-    queue = undecided(found, decision_log(settings).latest().keys())
-    outlines = load_outlines(kb_documents, kb_passages, {candidate.document_path for candidate in queue})
-    rows = list(review_rows(queue, outlines, settings.review.context_chars).values())
+    decisions = decision_log(settings).latest()
+    unsettled = [c for c in found if c.id not in decisions or decisions[c.id].keep == Keep.FIX]
+    outlines = load_outlines(kb_documents, kb_passages, {candidate.document_path for candidate in unsettled})
+    resolved = resolve(found, decisions, outlines, shareable_texts(kb_documents), settings.filters)
+    queue = still_open(found, resolved.closed)
+    shown = review_rows(queue, outlines, settings.review.context_chars)
+    shown |= {id_: with_failure(shown[id_], decisions[id_], why) for id_, why in resolved.failed.items()}
+    rows = list(shown.values())
     folder = SheetFolder.of(settings.data_dir, context.partition_key)
     csv, xlsx = folder.send(rows)
     short = [{"question": r.question[:160], "chunk": r.chunk_id} for r in rows[:30]]
@@ -59,6 +68,7 @@ def review_queue(
         metadata={
             "to decide": len(rows),
             "decided before": len(found) - len(rows),
+            "corrections that fail": len(resolved.failed),
             "sheet (Excel)": file_link(xlsx),
             "sheet (CSV)": file_link(csv),
             "put the returned sheet into": file_link(folder.inbox),
@@ -78,7 +88,7 @@ class SheetsConfig(dg.Config):
 
 @dg.asset(
     partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS,
-    code_version="1",
+    code_version="2",
     check_specs=[dg.AssetCheckSpec(
         "sheets_importable", asset="review_decisions", blocking=True, partitions_def=kb_revisions,
         description="Every returned sheet could be imported; what is wrong is listed with its line.",
@@ -96,21 +106,24 @@ def review_decisions(
     settings = project.settings()
     log = decision_log(settings)
     found = to_records(Candidate, candidates)
-    state = _state(settings, found, kb_documents, kb_passages)
+    state = _state(settings, found, kb_documents, kb_passages, log)
     paths = SheetFolder.of(settings.data_dir, context.partition_key).returned() + [Path(p) for p in config.sheets]
     reviewer = config.reviewer or settings.review.reviewer
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-    sheets = [import_sheet(path, state, settings.filters, reviewer, now) for path in paths]
-    added = [sheet for sheet in sheets if not sheet.errors and log.append(sheet.decisions, sheet.sha256)]
+    sheets = import_sheets(paths, state, log.imported(), reviewer, now)
+    good = [sheet for sheet in sheets if not sheet.errors and not sheet.before]
+    added = [sheet for sheet in good if log.append(sheet.decisions, sheet.sha256)]
     latest = log.latest()
-    counting = [latest[candidate.id] for candidate in found if candidate.id in latest]
+    counting = [decision for id_, decision in latest.items() if id_ in state.candidates]
+    decided = len(state.resolved(latest).closed)
     failed = [sheet for sheet in sheets if sheet.errors]
+    errors = [problem.message for sheet in failed for problem in sheet.errors]
     yield dg.MaterializeResult(
         value=to_table(Decision, counting),
         metadata={
             "candidates": len(found),
-            "decided": len(counting),
-            "open": len(found) - len(counting),
+            "decided": decided,
+            "open": len(found) - decided,
             **{f"decided: {kind}": sum(d.keep == kind for d in counting) for kind in ("keep", "fix", "drop")},
             "sheets imported now": len(added),
             "sheets": markdown_table([_facts(sheet, sheet in added) for sheet in sheets], empty="(none in the inbox)"),
@@ -120,16 +133,20 @@ def review_decisions(
             dg.AssetCheckResult(
                 passed=not failed,
                 check_name="sheets_importable",
+                description="; ".join(errors[:_SHOWN]) + (f"; {more} more" if (more := len(errors[_SHOWN:])) else ""),
                 metadata={"problems": markdown_table(_problems(failed), empty="(none)")},
             )
         ],
     )
 
 
-def _state(settings: Settings, candidates: list[Candidate], documents: TableFile, passages: TableFile) -> ReviewState:
+def _state(
+    settings: Settings, candidates: list[Candidate], documents: TableFile, passages: TableFile, log: DecisionLog
+) -> ReviewState:
     outlines = load_outlines(documents, passages, {candidate.document_path for candidate in candidates})
     rows = review_rows(candidates, outlines, settings.review.context_chars)
-    return ReviewState({c.id: c for c in candidates}, rows, outlines, shareable_texts(documents))
+    by_id = {c.id: c for c in candidates}
+    return ReviewState(by_id, rows, outlines, shareable_texts(documents), settings.filters, log.latest())
 
 
 def _facts(sheet: SheetImport, added: bool) -> dict[str, object]:

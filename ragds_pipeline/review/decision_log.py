@@ -8,6 +8,7 @@ changed. Where several decide on one candidate, the last import counts.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,10 @@ from pathlib import Path
 from ragds_pipeline.records import Decision
 from ragds_pipeline.storage.files import locked, write_text
 from ragds_pipeline.storage.schemas import as_json
+
+_MARK = 12
+"""How many hex digits of a sheet's SHA-256 a file name holds."""
+_NAME = re.compile(rf"(\d+)-([0-9a-f]{{{_MARK}}})\.jsonl")
 
 
 class DamagedLog(RuntimeError):
@@ -29,11 +34,12 @@ class DecisionLog:
 
     def append(self, decisions: Sequence[Decision], sheet_sha256: str) -> bool:
         """Append one import; False if the same sheet was imported before (nothing is added then)."""
-        mark = sheet_sha256[:12]
+        mark = sheet_sha256[:_MARK]
         with locked(self.root / ".lock"):
-            if any(path.stem.endswith(f"-{mark}") for path in self._files()):
+            files = self._files()
+            if any(found == mark for _, found, _ in files):
                 return False
-            number = 1 + max((int(path.stem.split("-")[0]) for path in self._files()), default=0)
+            number = 1 + max((number for number, _, _ in files), default=0)
             lines = [json.dumps(as_json(decision), ensure_ascii=False) + "\n" for decision in decisions]
             write_text(self.root / f"{number:04d}-{mark}.jsonl", "".join(lines))
         return True
@@ -41,7 +47,7 @@ class DecisionLog:
     def all(self) -> list[Decision]:
         """Return every decision, oldest import first; raise DamagedLog with file and line for one that is damaged."""
         found = []
-        for path in self._files():
+        for _, _, path in self._files():
             for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
                 if line:
                     try:
@@ -53,8 +59,23 @@ class DecisionLog:
         return found
 
     def latest(self) -> dict[str, Decision]:
-        """Return the decision that counts, by candidate id."""
-        return {decision.candidate_id: decision for decision in self.all()}
+        """Return the decision that counts, by candidate id, in the order in which these were made."""
+        counting: dict[str, Decision] = {}
+        for decision in self.all():
+            counting.pop(decision.candidate_id, None)
+            counting[decision.candidate_id] = decision
+        return counting
 
-    def _files(self) -> list[Path]:
-        return sorted(self.root.glob("[0-9]*-*.jsonl"))
+    def imported(self) -> frozenset[str]:
+        """Return how the SHA-256 of each sheet that was imported begins."""
+        return frozenset(mark for _, mark, _ in self._files())
+
+    def _files(self) -> list[tuple[int, str, Path]]:
+        """Return (number, mark, path) of the imports, oldest first: by number, for 10000 comes after 9999."""
+        found = []
+        for path in self.root.glob("*.jsonl"):
+            name = _NAME.fullmatch(path.name)
+            if name is None:
+                raise DamagedLog(f"{path} is not named as an import; take it away, or give it its name back")
+            found.append((int(name[1]), name[2], path))
+        return sorted(found)

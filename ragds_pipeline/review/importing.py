@@ -1,21 +1,28 @@
-"""A returned sheet becomes decisions, or a list of what is wrong with it. Nothing is half-imported."""
+"""Returned sheets become decisions, or a list of what is wrong with them. No sheet is half-imported."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ragds_pipeline.config import FilterSettings
-from ragds_pipeline.filters.code_filter import Documents, code_filter
+from ragds_pipeline.filters.code_filter import Documents
 from ragds_pipeline.kb.outline import Outline
-from ragds_pipeline.records import Candidate, Decision, Draft, Keep, Quote, canonical_json, draft_id
+from ragds_pipeline.records import Candidate, Decision, Keep, canonical_json
+from ragds_pipeline.review.contradictions import across_sheets, against_log, line_of
+from ragds_pipeline.review.corrections import content
 from ragds_pipeline.review.interpret import RowDecision, interpret
+from ragds_pipeline.review.resolve import Resolved, resolve
 from ragds_pipeline.review.rows import ReviewRow
 from ragds_pipeline.review.sheet import Problem, Severity, place
 from ragds_pipeline.review.sheet_in import read_sheet
 from ragds_pipeline.storage.files import sha256_file
+
+NO_REVIEWER = (
+    "nobody is named who decided: set review.reviewer in ragds.yaml, or name the reviewer for this import "
+    "(ragds import --reviewer NAME; in the Dagster UI the run config `reviewer` of review_decisions)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,8 @@ class SheetImport:
     decisions: tuple[Decision, ...]
     undecided: int
     problems: tuple[Problem, ...]
+    before: bool = False
+    """True where the sheet was imported earlier: it is not read again, for it may not fit the candidates of now."""
 
     @property
     def errors(self) -> list[Problem]:
@@ -36,91 +45,96 @@ class SheetImport:
 
 @dataclass(frozen=True, slots=True)
 class ReviewState:
-    """What a sheet is read against: the candidates of a revision and its documents."""
+    """What sheets are read against: the candidates of a revision, its documents, and the decisions made before."""
 
     candidates: Mapping[str, Candidate]
     rows: Mapping[str, ReviewRow]
     outlines: Mapping[str, Outline]
     documents: Documents
+    settings: FilterSettings
+    decisions: Mapping[str, Decision]
+    """The decisions that count, by candidate id, in the order in which they were made."""
+
+    def resolved(self, decisions: Mapping[str, Decision]) -> Resolved:
+        """Return what ``decisions`` come to."""
+        candidates = list(self.candidates.values())
+        return resolve(candidates, decisions, self.outlines, self.documents, self.settings)
 
 
-def import_sheet(path: Path, state: ReviewState, settings: FilterSettings, reviewer: str, now: str) -> SheetImport:
-    """Read the sheet at ``path`` and return its decisions, made by ``reviewer`` at ``now`` (ISO 8601, UTC).
+def import_sheets(
+    paths: Sequence[Path], state: ReviewState, imported: Collection[str], reviewer: str, now: str
+) -> list[SheetImport]:
+    """Read the sheets at ``paths`` and return their decisions, made by ``reviewer`` at ``now`` (ISO 8601, UTC).
 
-    A corrected item goes through the code filter here and now, so that the reviewer learns at once, with the line,
-    that a quote was not copied from the document.
+    ``imported`` holds the SHA-256 (or its beginning) of sheets imported before. A corrected item goes through the code
+    filter here and now, so that the reviewer learns at once, with the line, that a quote was not copied from the
+    document.
     """
-    sheet = read_sheet(path, state.rows)
+    sheets = [_read(path, state, imported, reviewer, now) for path in paths]
+    sheets = [_with(sheet, problems) for sheet, problems in zip(sheets, across_sheets(sheets), strict=True)]
+    decisions = dict(state.decisions)
+    done = []
+    for sheet in sheets:
+        if sheet.decisions:
+            after = decisions | {}
+            for decision in sheet.decisions:
+                after.pop(decision.candidate_id, None)
+                after[decision.candidate_id] = decision
+            problems = against_log(sheet, decisions) + _corrections(sheet, state, decisions, after)
+            sheet = _with(sheet, problems)
+            decisions = decisions if sheet.errors else after
+        done.append(sheet)
+    return done
+
+
+def _read(path: Path, state: ReviewState, imported: Collection[str], reviewer: str, now: str) -> SheetImport:
+    try:
+        sha256 = sha256_file(path)
+        if any(sha256.startswith(known) for known in imported):
+            return SheetImport(path.name, sha256, (), 0, (), before=True)
+        sheet = read_sheet(path, state.rows)
+    except OSError as error:
+        message = f"{place(path.name, 0)}: {path} cannot be read ({error.strerror or error})"
+        return SheetImport(path.name, "", (), 0, (Problem(0, "", "unreadable", message),))
     read = interpret(sheet, state.rows)
-    problems = list(read.problems)
-    if read.importable:
-        problems += _corrections(path.name, read.decisions, state, settings)
-    failed = any(problem.severity is Severity.ERROR for problem in problems)
-    decisions = () if failed else tuple(_decision(path.name, row, state, reviewer, now) for row in read.decisions)
-    return SheetImport(path.name, sha256_file(path), decisions, read.undecided, tuple(problems))
+    problems = read.problems
+    if not reviewer.strip():
+        problems = (Problem(0, "", "no_reviewer", f"{place(path.name, 0)}: {NO_REVIEWER}"), *problems)
+    decisions = tuple(_decision(path.name, row, state, reviewer.strip(), now) for row in read.decisions)
+    return _with(SheetImport(path.name, sha256, decisions, read.undecided, ()), problems)
+
+
+def _with(sheet: SheetImport, problems: Sequence[Problem]) -> SheetImport:
+    """Return ``sheet`` with further problems; an error takes all its decisions."""
+    found = replace(sheet, problems=(*sheet.problems, *problems))
+    return replace(found, decisions=()) if found.errors else found
 
 
 def _corrections(
-    name: str, decisions: Sequence[RowDecision], state: ReviewState, settings: FilterSettings
+    sheet: SheetImport, state: ReviewState, before: Mapping[str, Decision], after: Mapping[str, Decision]
 ) -> list[Problem]:
-    fixes = [row for row in decisions if row.corrected is not None]
-    drafts = {
-        corrected_draft(state.candidates[row.id], content(row.corrected)).id: row for row in fixes if row.corrected
-    }
-    given_up = {row.id for row in decisions if row.keep is not Keep.KEEP}
-    others = [candidate for candidate in state.candidates.values() if candidate.id not in given_up]
-    filtered = code_filter(
-        [corrected_draft(state.candidates[row.id], content(row.corrected)) for row in fixes if row.corrected],
-        state.outlines,
-        state.documents,
-        settings,
-        known=others,
-    )
+    """Judge all decisions as they would stand with those of the sheet: its own corrections, and earlier ones."""
+    if not any(decision.keep == Keep.FIX for decision in after.values()):
+        return []
+    failed = state.resolved(after).failed
+    own = {decision.candidate_id: decision for decision in sheet.decisions}
     problems = []
-    for dropped in filtered.drops:
-        row = drafts[dropped.item_id]
+    for id_, cause in failed.items():
+        if (decision := own.get(id_)) is not None:
+            line = line_of(decision)
+            message = (
+                f"{place(sheet.name, line)}: the correction of {id_} does not pass: {cause.reason} ({cause.detail}). "
+                "Copy evidence from the document exactly, or answer n to drop the item"
+            )
+            problems.append(Problem(line, "evidence", f"correction_{cause.reason}", message))
+    others = failed.keys() - own.keys()
+    for id_ in sorted(others - state.resolved(before).failed.keys()) if others else []:
         message = (
-            f"{place(name, row.line)}: the correction of {row.id} does not pass: {dropped.reason} ({dropped.detail}). "
-            "Copy evidence from the document exactly, or answer n to drop the item"
+            f"{place(sheet.name, 0)}: with this sheet the earlier correction of {id_} ({before[id_].source}) does not "
+            f"pass any more: {failed[id_].reason} ({failed[id_].detail}). It goes back on the review sheet"
         )
-        problems.append(Problem(row.line, "evidence", f"correction_{dropped.reason}", message))
+        problems.append(Problem(0, "", "earlier_correction_fails", message, Severity.WARNING))
     return problems
-
-
-def content(row: ReviewRow) -> dict[str, object]:
-    """Return what a correction consists of."""
-    return {"question": row.question, "answer": row.answer, "evidence": list(row.evidence)}
-
-
-def corrected_draft(candidate: Candidate, corrected: Mapping[str, object]) -> Draft:
-    """Return the draft of a corrected item. Spans that the reviewer left alone keep their place."""
-    places = {e.content: e for e in candidate.evidence}
-    texts = corrected["evidence"]
-    quotes = []
-    for text in texts if isinstance(texts, list) else []:
-        known = places.get(text)
-        quotes.append(Quote(text, known.start_char, known.end_char) if known else Quote(text, -1, -1))
-    question, answer = str(corrected["question"]), str(corrected["answer"])
-    return Draft(
-        id=draft_id("corrected", candidate.id, question, answer, [quote.text for quote in quotes]),
-        document_path=candidate.document_path,
-        question=question,
-        answer=answer,
-        type=candidate.type,
-        difficulty=candidate.difficulty,
-        hops=candidate.hops,
-        language=candidate.language,
-        source_version=candidate.source_version,
-        quotes=tuple(quotes),
-        window_start=min(e.start_char for e in candidate.evidence),
-        window_end=max(e.end_char for e in candidate.evidence),
-        origin="corrected",
-        parent_id=candidate.id,
-        round=candidate.round,
-        request_key=candidate.request_key,
-        model=candidate.model,
-        prompt_version=candidate.prompt_version,
-    )
 
 
 def _decision(name: str, row: RowDecision, state: ReviewState, reviewer: str, now: str) -> Decision:
@@ -139,8 +153,3 @@ def _decision(name: str, row: RowDecision, state: ReviewState, reviewer: str, no
         seen=canonical_json(seen),
         corrected=canonical_json(content(row.corrected)) if row.corrected else "",
     )
-
-
-def correction_of(decision: Decision) -> dict[str, object]:
-    """Return the correction that a ``fix`` holds."""
-    return dict(json.loads(decision.corrected))

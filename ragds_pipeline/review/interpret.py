@@ -83,6 +83,7 @@ def interpret(sheet: Sheet, expected: Mapping[str, ReviewRow]) -> Interpretation
     for row in sheet.rows:
         if decision := judge.decide(row):
             decided.setdefault(row.id, []).append(decision)
+    judge.tell_of_other_passages()
     understood = [decision for same_id in decided.values() if (decision := judge.agree(same_id))]
     problems = (*sheet.problems, *sorted(judge.problems, key=lambda problem: problem.line))
     blocked = any(problem.severity is Severity.ERROR for problem in problems)
@@ -102,12 +103,16 @@ class _Judge:
     expected: Mapping[str, ReviewRow]
     problems: list[Problem] = field(default_factory=list)
     undecided: set[str] = field(default_factory=set)
+    recut: list[SheetRow] = field(default_factory=list)
+    """Rows whose ``chunk_id`` is not that of now."""
 
     def decide(self, row: SheetRow) -> RowDecision | None:
         """Return the decision on ``row``, or None where there is none or it is doubtful."""
         sent = self._sent(row)
-        if sent is None or not self._locked_cells_unchanged(row, sent):
+        if sent is None or not self._type_unchanged(row, sent):
             return None
+        if row.chunk_id is not None and not same_cell(row.chunk_id, sent.chunk_id, self.sheet.encoding):
+            self.recut.append(row)
         try:
             keep = parse_keep(row.keep_raw)
         except ValueError:
@@ -154,14 +159,22 @@ class _Judge:
             self._report(row, "id", "unknown_id", f"{quoted(row.id)} {what}.")
         return self.expected.get(row.id)
 
-    def _locked_cells_unchanged(self, row: SheetRow, sent: ReviewRow) -> bool:
-        unchanged = True
-        for column, cell, text in (("chunk_id", row.chunk_id, sent.chunk_id), ("type", row.type, sent.type)):
-            if cell is not None and not same_cell(cell, text, self.sheet.encoding):
-                what = f"must not be changed; it was {quoted(text)}. Restore it; wishes go into the note"
-                self._report(row, column, "locked_cell_edited", f"{quoted(cell)} {what}.")
-                unchanged = False
-        return unchanged
+    def tell_of_other_passages(self) -> None:
+        """Warn, once, of passage numbers that differ. They say nothing on what was reviewed: the id leaves them out,
+        and passages are cut anew when their size is changed."""
+        if self.recut:
+            first = self.recut[0]
+            what = f"{quoted(first.chunk_id or '')} is {quoted(self.expected[first.id].chunk_id)} now"
+            more = f", and so in {len(self.recut) - 1} more rows" if len(self.recut) > 1 else ""
+            text = f"{what}{more}; the passages were cut anew or the cell was changed. It is not read back."
+            self._report(first, "chunk_id", "chunk_id_differs", text, Severity.WARNING)
+
+    def _type_unchanged(self, row: SheetRow, sent: ReviewRow) -> bool:
+        if row.type is None or same_cell(row.type, sent.type, self.sheet.encoding):
+            return True
+        what = f"must not be changed; it was {quoted(sent.type)}. Restore it; wishes go into the note"
+        self._report(row, "type", "locked_cell_edited", f"{quoted(row.type)} {what}.")
+        return False
 
     def _is_edited(self, row: SheetRow, sent: ReviewRow, column: str) -> bool:
         cell = row.cell(column)
@@ -242,6 +255,15 @@ def _received_text(cell: str) -> str:
 
 
 def _corrected_spans(text: str, sent: ReviewRow) -> tuple[str, ...]:
-    """Return the spans of an edited evidence cell; a span that was left alone stays exactly what it was."""
-    spans = (span.strip() for span in split_spans(text))
-    return tuple(next((old for old in sent.evidence if same_cell(span, old)), span) for span in spans if span)
+    """Return the spans of an edited evidence cell; a span that was left alone stays exactly what it was.
+
+    Each span that was sent is taken once, so that two that look alike both stay.
+    """
+    left = list(sent.evidence)
+    spans = []
+    for span in (span.strip() for span in split_spans(text)):
+        old = next((old for old in left if same_cell(span, old)), None)
+        if old is not None:
+            left.remove(old)
+        spans.append(span if old is None else old)
+    return tuple(span for span in spans if span)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ragds_pipeline.kb.outline import Outline
-from ragds_pipeline.records import Candidate, Evidence
-from ragds_pipeline.review.rows import ReviewRow
+from ragds_pipeline.records import Candidate, Decision, Drop, Evidence
+from ragds_pipeline.review.corrections import correction_of
+from ragds_pipeline.review.rows import ReviewRow, join_spans
 
 OPEN_MARK, CLOSE_MARK = "⟦", "⟧"
 
@@ -63,7 +65,19 @@ def review_rows(
     return {c.id: review_row(c, outlines[c.document_path], context_chars) for c in candidates}
 
 
-def undecided(candidates: Sequence[Candidate], decided: Collection[str]) -> list[Candidate]:
-    """Return the candidates that nobody has decided on, documents together, in the order of the text."""
-    left = [candidate for candidate in candidates if candidate.id not in decided]
+def with_failure(row: ReviewRow, decision: Decision, failure: Drop) -> ReviewRow:
+    """Return the row of a candidate whose correction does not pass any more: the context begins with the reason."""
+    corrected = correction_of(decision)
+    spans = corrected["evidence"]
+    told = (
+        f"The correction by {decision.reviewer or 'a reviewer'} ({decision.source}) does not pass any more: "
+        f"{failure.reason} ({failure.detail}). It was:\n{corrected['question']}\n{corrected['answer']}\n"
+        f"{join_spans([str(span) for span in spans] if isinstance(spans, list) else [])}"
+    )
+    return replace(row, context=f"{told}\n\n{row.context}")
+
+
+def still_open(candidates: Sequence[Candidate], closed: Collection[str]) -> list[Candidate]:
+    """Return the candidates that need a person, documents together, in the order of the text."""
+    left = [candidate for candidate in candidates if candidate.id not in closed]
     return sorted(left, key=lambda c: (c.document_path, c.evidence[0].start_char, c.id))

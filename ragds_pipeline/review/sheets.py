@@ -6,13 +6,14 @@ A sheet that a person may have written on is never overwritten.
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ragds_pipeline.review.rows import ReviewRow
 from ragds_pipeline.review.sheet_out import write_csv, write_xlsx
-from ragds_pipeline.storage.files import inside, sha256_file, write_text
+from ragds_pipeline.storage.files import inside, locked, sha256_file, write_text
 
 _SENT = ".sent.json"
 
@@ -36,36 +37,47 @@ class SheetFolder:
     def returned(self) -> list[Path]:
         """Return the sheets in the inbox, by name."""
         files = sorted(self.inbox.iterdir()) if self.inbox.is_dir() else []
-        return [p for p in files if p.suffix.lower() in (".csv", ".xlsx", ".tsv", ".txt") and p.name[0] not in ".~"]
+        sheets = [p for p in files if p.suffix.lower() in (".csv", ".xlsx", ".tsv", ".txt") and p.name[0] not in ".~"]
+        return [path for path in sheets if path.is_file()]
 
     def send(self, rows: Sequence[ReviewRow]) -> list[Path]:
         """Write the sheets with ``rows`` and return their paths (CSV, XLSX).
 
         Files that are as we wrote them are replaced; one that was changed since is left alone, and the new sheet gets
-        the next number.
+        the next number. What we write is on record before it is in place, so that after a kill at any moment our own
+        files are known as ours.
         """
         self.inbox.mkdir(parents=True, exist_ok=True)
-        sent = self._sent()
-        number = 1
-        while any(self._touched(path, sent) for path in self._paths(number)):
-            number += 1
-        paths = self._paths(number)
-        write_csv(rows, paths[0])
-        write_xlsx(rows, paths[1])
-        sent |= {path.name: sha256_file(path) for path in paths}
-        write_text(self.root / _SENT, json.dumps(sent, indent=1, sort_keys=True) + "\n")
+        with locked(self.root / ".lock"):
+            sent = self._sent()
+            number = 1
+            while any(self._touched(path, sent) for path in self._paths(number)):
+                number += 1
+            paths = self._paths(number)
+            with tempfile.TemporaryDirectory(prefix=".staged-", dir=self.root) as folder:
+                staged = [Path(folder) / path.name for path in paths]
+                write_csv(rows, staged[0])
+                write_xlsx(rows, staged[1])
+                for path, new in zip(paths, staged, strict=True):
+                    there = [sha256_file(path)] if path.exists() else []
+                    sent[path.name] = sorted({*there, sha256_file(new)})
+                write_text(self.root / _SENT, json.dumps(sent, indent=1, sort_keys=True) + "\n")
+                for path, new in zip(paths, staged, strict=True):
+                    new.replace(path)
         return paths
 
     def _paths(self, number: int) -> list[Path]:
         name = "review" if number == 1 else f"review-{number}"
         return [self.root / f"{name}.csv", self.root / f"{name}.xlsx"]
 
-    def _touched(self, path: Path, sent: dict[str, str]) -> bool:
-        return path.exists() and sha256_file(path) != sent.get(path.name)
+    def _touched(self, path: Path, sent: dict[str, list[str]]) -> bool:
+        return path.exists() and sha256_file(path) not in sent.get(path.name, [])
 
-    def _sent(self) -> dict[str, str]:
+    def _sent(self) -> dict[str, list[str]]:
+        """Return the SHA-256 that each of our files may have: that of the file in place, and of its replacement."""
         path = self.root / _SENT
         try:
-            return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+            found = dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
         except ValueError:
             return {}  # then every sheet counts as touched, and none is overwritten
+        return {name: [sha] if isinstance(sha, str) else list(sha) for name, sha in found.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def write_views(data_dir: Path) -> Path:
     with duckdb.connect(str(staged)) as connection:
         for folder in sorted((data_dir / "tables").iterdir()):
             if any(folder.glob("*.parquet")):
-                pattern = str(folder / "*.parquet").replace("'", "''")
+                pattern = f"{glob.escape(str(folder))}/*.parquet".replace("'", "''")
                 name = folder.name.replace('"', '""')
                 # A view cannot take parameters; both parts are names of our own folders, quoted.
                 connection.execute(

@@ -113,12 +113,12 @@ def test_a_passing_fault_is_tried_again(tmp_path: Path, server: LoopbackServer) 
 
 
 def test_the_budget_is_a_hard_cap(tmp_path: Path, server: LoopbackServer) -> None:
-    door = Claude(settings(tmp_path, server.url, budget_usd="0.001", concurrency=8))
+    door = Claude(settings(tmp_path, server.url, budget_usd="0.0004", concurrency=8))
     outcomes = door.ask([request(f"q{n}") for n in range(50)]).values()
     door.close()
     over = [o for o in outcomes if isinstance(o, Failure) and o.reason is FailureReason.OVER_BUDGET]
     assert over and len(over) < 50
-    assert door.budget.spent_usd <= Decimal("0.001")
+    assert door.budget.spent_usd <= Decimal("0.0004")
     assert server.calls == 50 - len(over)
 
 

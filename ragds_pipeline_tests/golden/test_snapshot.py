@@ -14,7 +14,7 @@ from ragds_pipeline.config import FilterSettings, GoldenSettings
 from ragds_pipeline.filters.code_filter import code_filter
 from ragds_pipeline.golden import verify as checks
 from ragds_pipeline.golden.items import prepare
-from ragds_pipeline.golden.registry import Registered, Registry
+from ragds_pipeline.golden.registry import Known, Registered, Registry
 from ragds_pipeline.golden.snapshot import (
     Contents,
     RegistryMoved,
@@ -23,6 +23,7 @@ from ragds_pipeline.golden.snapshot import (
     read_items,
     record_schema,
     register,
+    snapshots,
     verify,
 )
 from ragds_pipeline.records import Candidate, Decision, GivenId, GoldenItem, ReasonCount
@@ -200,11 +201,12 @@ def test_the_checks_find_what_is_wrong() -> None:
     moved = replace(good[0], passages=(replace(good[0].passages[0], start_char=8, end_char=8 + 27),))
     assert checks.spans_resolve([moved], texts)
     assert checks.spans_resolve(good, {})
-    assert checks.ids_stable([good[0], replace(good[1], id=good[0].id)], {})
+    assert checks.ids_stable([good[0], replace(good[1], id=good[0].id)], [], Known([]))
     entry = Registered("g-0009", good[0].provenance.candidate_id, "tuning", "v")
-    assert checks.ids_stable(good, {entry.candidate_id: entry})
+    assert checks.ids_stable(good, [], Known([entry]))
     sides = [replace(good[0], split="tuning"), replace(good[0], id="g-0100", split="held_out", question="Other?")]
-    assert checks.split_leak_free(sides) and checks.split_leak_free([replace(i, split="tuning") for i in sides]) == []
+    assert checks.split_leak_free(sides, 80) == ["g-0001 and g-0100 share evidence"]
+    assert checks.split_leak_free([replace(i, split="tuning") for i in sides], 80) == []
     from ragds_pipeline.filters.funnel import step
 
     fine = [step("a", 3, 2, []), step("b", 2, 2, [])]
@@ -212,3 +214,99 @@ def test_the_checks_find_what_is_wrong() -> None:
     right = [replace(fine[0], dropped=1, reasons=(ReasonCount("x", 1),)), fine[1]]
     assert checks.funnel_reconciles(right, good[:2]) == []
     assert checks.funnel_reconciles(right, good)
+
+
+def test_texts_never_share_a_name(tmp_path: Path) -> None:
+    (item,) = items(1)
+    long = f"{'長' * 84}.docx"
+    paths = ["a.docx", "a.docx.md", "A.md", "a.md", "b.pdf", "b.pdf.md/c.md", long, "caf\u00e9.md", "cafe\u0301.md"]
+    passages = tuple(replace(item.passages[0], document_path=path) for path in paths)
+    texts = {path: f"{path}\n{TEXT}" for path in paths}
+    made = [
+        freeze(Contents("v", [replace(item, passages=order)], (), texts, (), (), {}), tmp_path / name)
+        for name, order in (("one", passages), ("other", passages[::-1]))
+    ]
+    files = [{d["document_path"]: d["file"] for d in verify(frozen.path)["documents"]} for frozen in made]
+    assert files[0] == files[1] and len(set(files[0].values())) == len(paths)
+    assert files[0]["a.docx.md"] == "texts/a.docx.md" and files[0]["b.pdf.md/c.md"] == "texts/b.pdf.md/c.md"
+    for path, name in files[0].items():
+        assert (made[0].path / name).read_text(encoding="utf-8") == texts[path]
+
+
+@pytest.mark.parametrize("name", ["snapshot-0001.bak", "snapshot-0001 (copy)", "snapshot-x"])
+def test_a_copy_beside_the_snapshots_is_none(tmp_path: Path, name: str) -> None:
+    one = freeze(contents(items(1)), tmp_path)
+    (one.path.parent / name).mkdir()
+    (one.path.parent / "snapshot-0009").write_text("", encoding="utf-8")
+    assert freeze(contents(items(1)), tmp_path).number == 1
+    assert freeze(contents(items(1, 2)), tmp_path).number == 2
+    assert [path.name for path in snapshots(one.path.parent)] == ["snapshot-0001", "snapshot-0002"]
+
+
+def test_a_version_may_be_called_as_a_file_of_ours(tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "registry.jsonl")
+    register(registry, [GivenId("g-0001", "c-1", "tuning", "v", 0)])
+    versions = ["registry.jsonl", "registry.jsonl_", "registry.lock", "Registry.JSONL", "v1"]
+    made = {freeze(replace(contents(items(1)), source_version=v), tmp_path).path for v in versions}
+    assert len(made) == len(versions) and len(registry.entries()) == 1
+
+
+def test_no_id_is_registered_for_a_snapshot_that_cannot_be_made(tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "registry.jsonl")
+
+    def release(*numbers: int) -> None:
+        accepted = [(c, decision(c)) for c in candidates(*numbers)]
+        ready = prepare(accepted, registry.entries(), "v", GoldenSettings())
+        freeze(contents(ready.items), tmp_path, lambda: register(registry, ready.given))
+
+    release(1)
+    (line,) = tmp_path.glob("*/snapshot-0001/golden_set.jsonl")
+    before = line.read_bytes()
+    line.write_bytes(b"")
+    with pytest.raises(SnapshotDamaged):
+        release(1, 2)
+    assert len(registry.entries()) == 1
+    line.write_bytes(before)
+    release(1, 2)
+    assert len(registry.entries()) == 2
+
+
+def test_a_kill_between_register_and_snapshot_leaves_the_ids_to_their_items(tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "registry.jsonl")
+    accepted = [(c, decision(c)) for c in candidates(1, 2)]
+    ready = prepare(accepted, [], "v", GoldenSettings())
+
+    def killed() -> None:
+        register(registry, ready.given)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        freeze(contents(ready.items), tmp_path, killed)
+    assert not list(tmp_path.glob("*/snapshot-*")) and not list(tmp_path.glob("*/.staged*"))
+    again = prepare([*accepted, *((c, decision(c)) for c in candidates(3))], registry.entries(), "v", GoldenSettings())
+    ids = {item.question: item.id for item in ready.items}
+    assert {i.question: i.id for i in again.items} == {**ids, "How much has team 3?": "g-0003"}
+
+
+def test_an_edited_manifest_and_an_extra_file_are_noticed(tmp_path: Path) -> None:
+    frozen = freeze(contents(items(1)), tmp_path)
+    extra = frozen.path / "texts" / "extra.md"
+    extra.write_text("x", encoding="utf-8")
+    with pytest.raises(SnapshotDamaged, match=r"extra\.md is no part of the snapshot"):
+        verify(frozen.path)
+    extra.unlink()
+    manifest = json.loads((frozen.path / "manifest.json").read_text(encoding="utf-8"))
+    del manifest["files"]["golden_set.jsonl"]
+    (frozen.path / "golden_set.jsonl").unlink()
+    (frozen.path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(SnapshotDamaged, match=r"manifest\.json was changed"):
+        verify(frozen.path)
+
+
+def test_snapshots_of_before_the_record_are_verified_and_put_on_record(tmp_path: Path) -> None:
+    frozen = freeze(contents(items(1)), tmp_path)
+    record = frozen.path.parent / "snapshots.jsonl"
+    before = record.read_bytes()
+    record.unlink()
+    assert verify(frozen.path)["counts"]["items"] == 1
+    assert not freeze(contents(items(1)), tmp_path).created and record.read_bytes() == before

@@ -74,3 +74,28 @@ def test_an_item_between_the_sides_fits_on_neither() -> None:
     between = candidate("c3", ("a", 5, 25))
     splits, conflicts = assign([one, other, between], {"c1": "tuning", "c2": "held_out"}, 0.5, 1)
     assert splits == {"c1": "tuning", "c2": "held_out"} and list(conflicts) == ["c3"]
+
+
+def test_questions_that_are_linked_stand_on_one_side() -> None:
+    candidates = [candidate(f"c{n}", ("a", n * 10, n * 10 + 5)) for n in range(10)]
+    links = [(0, 9), (9, 4)]
+    for seed in range(20):
+        splits, conflicts = assign(candidates, {}, 0.5, seed, links)
+        assert not conflicts and splits["c0"] == splits["c9"] == splits["c4"]
+
+
+def test_of_two_frozen_items_that_come_together_the_later_one_is_a_conflict() -> None:
+    first, second = candidate("c1", ("a", 0, 10)), candidate("c2", ("a", 20, 30), ("a", 0, 10))
+    fixed = {"c1": "held_out", "c2": "tuning"}
+    splits, conflicts = assign([first, second], fixed, 0.5, 1)
+    assert splits == {"c1": "held_out"} and conflicts == {
+        "c2": "shares evidence or wording with c1 (held_out) but is tuning itself"
+    }
+
+
+def test_evidence_that_was_frozen_once_binds_what_is_new() -> None:
+    new = candidate("c1", ("a", 0, 10))
+    for side in ("tuning", "held_out"):
+        assert assign([new], {}, 0.5, 1, bound={"c1": {side: "g-0001"}}) == ({"c1": side}, {})
+    splits, conflicts = assign([new], {}, 0.5, 1, bound={"c1": {"tuning": "g-0001", "held_out": "g-0002"}})
+    assert not splits and "g-0001 (tuning)" in conflicts["c1"] and "g-0002 (held_out)" in conflicts["c1"]

@@ -108,3 +108,20 @@ def test_sheets_are_imported_from_anywhere_and_refused_with_lines(tmp_path: Path
     done = ragds(root, "import", str(good), "--reviewer", "Rei")
     assert done.returncode == 0 and "decided: 37 of 40" in done.stdout, done.stdout + done.stderr
     assert ragds(root, "freeze").returncode == 0
+
+
+def test_a_sheet_of_an_earlier_revision_is_imported_and_frozen_after_the_kb_moved_on(tmp_path: Path) -> None:
+    root = copy_sample(tmp_path / "project")
+    assert ragds(root, "run").returncode == 0
+    manifest = root / "kb" / "kb.yaml"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace("2026-10-01", "2027-01-01"), encoding="utf-8")
+    sheet = root / "data/recorded/decisions/review-2026-10-01.csv"
+    assert ragds(root, "import", str(sheet)).returncode == 1, "the new revision has not been run"
+    old = ("--version", "2026-10-01")
+    for command in (("import", str(sheet), *old), ("freeze", *old)):
+        done = ragds(root, *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "Revision 2026-10-01" in ragds(root, "status", *old).stdout
+    assert [path.name for path in (root / "data/golden").glob("*/snapshot-*")] == ["snapshot-0001"]
+    unknown = ragds(root, "freeze", "--version", "2020")
+    assert unknown.returncode == 1 and "there are: 2026-10-01, 2027-01-01" in unknown.stderr, unknown.stderr

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ragds_pipeline.records import Candidate, Decision
+from ragds_pipeline.records import Candidate, Decision, Drop
+from ragds_pipeline.review.rows import ReviewRow
 from ragds_pipeline_tests.answering import answer_questions
 from ragds_pipeline_tests.loopback import LoopbackServer
 from ragds_pipeline_tests.projects import ProjectRun, project
@@ -50,6 +51,7 @@ def test_a_sheet_with_one_bad_row_is_not_imported_at_all_and_nothing_is_frozen(r
     run.answer(**{first: "maybe"})
     outcome = run.run("freeze_job")
     assert not outcome.success and "sheets_importable" in outcome.failed_checks[0]
+    assert "returned.csv, line " in outcome.failed_checks[0] and "column keep: 'maybe'" in outcome.failed_checks[0]
     problems = outcome.metadata["review_decisions"]["problems"]
     assert "maybe" in problems and "line" in problems
     assert not run.rows("review_decisions", Decision) and not run.snapshots()
@@ -111,3 +113,92 @@ def test_an_old_revision_is_rebuilt_from_the_archive(run: ProjectRun) -> None:
     run.instance.add_dynamic_partitions("kb_revisions", ["made-up"])
     outcome = runs.execute(run.config, "revision_job", "made-up", run.instance)
     assert not outcome.success and "is not in the archive and the KB folder now holds" in outcome.errors[0]
+
+
+def edit(sheet: Path, id_: str, **cells: str) -> None:
+    """Change cells of one row of a sheet."""
+    rows = list(csv.reader(sheet.read_text(encoding="utf-8-sig").splitlines(True)))
+    for row in rows:
+        if row[0] == id_:
+            for column, text in cells.items():
+                row[rows[0].index(column)] = text
+    with sheet.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def only(sheet: Path, id_: str) -> Path:
+    """Leave one row on a sheet."""
+    header, *rows = csv.reader(sheet.read_text(encoding="utf-8-sig").splitlines(True))
+    with sheet.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file).writerows([header, *(row for row in rows if row[0] == id_)])
+    return sheet
+
+
+def test_freezing_alone_leaves_out_what_has_become_confidential(run: ProjectRun) -> None:
+    run.answer()
+    run.must("freeze_job")
+    assert any("alpha.md" in str(item["passages"]) for item in run.golden())
+    (run.settings.kb_dir / "kb.yaml").write_text("confidential: [alpha.md]\n", encoding="utf-8")
+    run.must(selection=["kb_documents", "kb_issues"])
+    outcome = run.run("freeze_job", selection=["golden_set"])
+    assert not outcome.success and "alpha.md is confidential" in outcome.errors[0] and len(run.snapshots()) == 1
+    run.must("freeze_job")
+    assert run.golden() and "alpha" not in (run.snapshots()[-1] / "golden_set.jsonl").read_text(encoding="utf-8")
+    assert not list(run.snapshots()[-1].rglob("alpha*"))
+    assert {drop.reason for drop in run.rows("golden_drops", Drop)} == {"document_confidential"}
+
+
+def test_a_correction_changed_and_taken_back_keeps_the_id(run: ProjectRun) -> None:
+    first, *_ = [c.id for c in run.rows("candidates", Candidate)]
+    sheet = run.answer()
+    before: set[tuple[str, str]] = set()
+    for answer in ("ten days", "eleven days", None):
+        edit(sheet, first, **({"answer": answer} if answer else {}), note=str(answer))
+        if answer is None:
+            sheet = run.answer()
+        run.must("freeze_job")
+        ids = {(item["id"], item["split"]) for item in run.golden()}
+        before = before or ids
+        assert ids == before
+
+
+def test_a_sheet_left_in_the_inbox_does_not_block_another_plan(run: ProjectRun) -> None:
+    run.answer()
+    run.must("freeze_job")
+    text = run.config.read_text(encoding="utf-8")
+    run.config.write_text(text.replace("questions: 10", "questions: 4"), encoding="utf-8")
+    run.must()
+    run.must("freeze_job")
+
+
+def test_a_correction_that_fails_at_freezing_is_on_the_sheet_again_with_the_reason(run: ProjectRun) -> None:
+    first, second, *_ = run.rows("candidates", Candidate)
+    sheet = run.answer(**{second.id: ""})
+    edit(sheet, first.id, question=second.question + " please")
+    run.must("freeze_job")
+    assert first.id not in {row.id for row in queue(run)}
+    edit(only(sheet, second.id), second.id, keep="y")
+    run.must("freeze_job")
+    assert [drop.reason for drop in run.rows("golden_drops", Drop)] == ["correction_fails"]
+    (row,) = queue(run)
+    assert row.id == first.id and "near_duplicate_question" in row.context and " please" in row.context
+    sheet.unlink()
+    edit(run.answer(), first.id, keep="n", note="given up")
+    run.must("freeze_job")
+    assert not queue(run)
+
+
+def queue(run: ProjectRun) -> list[ReviewRow]:
+    run.must(selection=["review_queue"])
+    return run.rows("review_queue", ReviewRow)
+
+
+def test_an_import_needs_a_reviewer(run: ProjectRun) -> None:
+    run.config.write_text(
+        run.config.read_text(encoding="utf-8").replace("reviewer: test", "reviewer: ''"), encoding="utf-8"
+    )
+    run.answer()
+    outcome = run.run("freeze_job")
+    assert not outcome.success and "review.reviewer" in outcome.failed_checks[0] and not run.snapshots()
+    run.must("freeze_job", ops={"review_decisions": {"config": {"reviewer": "Rei"}}})
+    assert {d.reviewer for d in run.rows("review_decisions", Decision)} == {"Rei"}

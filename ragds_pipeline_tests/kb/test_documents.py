@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from ragds_pipeline.config import KbManifest, PassageSettings
+from ragds_pipeline.config import ConfigError, KbManifest, PassageSettings
 from ragds_pipeline.kb.convert import ConversionFailed, converter_version, to_markdown
 from ragds_pipeline.kb.cut import cut_documents
-from ragds_pipeline.kb.documents import REASONS, DocumentReport, write_documents
-from ragds_pipeline.kb.language import detect_language
-from ragds_pipeline.kb.revision import Archive, FolderSource, UnknownRevision, current_revision, find_revision
+from ragds_pipeline.kb.documents import REASONS, DocumentReport, _title, write_documents
+from ragds_pipeline.kb.revision import (
+    Archive,
+    FolderSource,
+    UnknownRevision,
+    UnrepeatableRevision,
+    current_revision,
+    find_revision,
+)
 from ragds_pipeline.kb.scan import KbMissing, scan
 from ragds_pipeline.records import Document, KbIssue, Passage
 from ragds_pipeline.storage.tables import TableFile
@@ -188,25 +196,141 @@ def test_versions_and_the_archive(kb: Path, tmp_path: Path) -> None:
     (kb / "a.md").write_bytes(old)
     assert current("2026-10-01") == "2026-10-01", "a KB can go back"
     now = current_revision(kb, archive, 10_000, "none")
-    revision, in_folder = find_revision(changed, now, archive)
+    revision, in_folder = find_revision(changed, now, archive, "none")
     assert not in_folder
     (file,) = [f for f in revision.scan.files if f.path == "a.md"]
     assert archive.read(file) == b"changed"
     with pytest.raises(UnknownRevision, match="now holds 2026-10-01"):
-        find_revision("2020-01-01", now, archive)
+        find_revision("2020-01-01", now, archive, "none")
+
+
+def test_a_read_error_in_passing_leaves_no_trace(kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, archive = tmp_path / "out", Archive(tmp_path / "out" / "archive")
+    real = FolderSource.read
+
+    def fail(self: FolderSource, file: object) -> bytes:
+        if getattr(file, "path", "") == "a.md":
+            raise OSError(5, "Input/output error")
+        return real(self, file)  # type: ignore[arg-type]
+
+    def store() -> None:
+        archive.store(current_revision(kb, archive, 10_000, converter_version()), FolderSource(kb))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderSource, "read", fail)
+        store()
+        broken, documents, issues = read(kb, out)
+        assert list(documents) == ["sub/b.txt"] and issues["a.md"] == "unreadable"
+        again, _, _ = read(kb, out, previous=True)
+        assert again.documents_version == broken.documents_version
+        incomplete = TableFile(out / "d.parquet").fingerprint
+    version = current_revision(kb, archive, 10_000, converter_version()).source_version
+    (lost,) = [file for file in archive.load(version).scan.files if file.path == "a.md"]
+    with pytest.raises(OSError, match="not in the archive"):
+        archive.read(lost)
+    store()
+    assert archive.read(lost) == (kb / "a.md").read_bytes()
+    report, documents, issues = read(kb, out, previous=True)
+    assert sorted(documents) == ["a.md", "sub/b.txt"] and "a.md" not in issues
+    assert report.reused == 1 and report.documents_version != broken.documents_version
+    assert TableFile(out / "d.parquet").fingerprint != incomplete, "what is cut from it must be cut anew"
+    _, expected, _ = read(kb, tmp_path / "fresh")
+    assert documents == expected
+
+
+def test_archiving_beside_others_loses_nothing(kb: Path, tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "archive")
+    for n in range(40):
+        (kb / f"n{n}.md").write_text(f"text {n}", encoding="utf-8")
+    revision = current_revision(kb, archive, 10_000, "none")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: archive.store(revision, FolderSource(kb)), range(16)))
+    loaded = archive.load(revision.source_version)
+    assert loaded == revision
+    assert all(archive.read(file) == (kb / file.path).read_bytes() for file in loaded.scan.files)
+    assert not list(archive.root.rglob("*.part"))
+
+
+def test_an_archived_revision_is_not_rebuilt_with_another_normaliser(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = Archive(tmp_path / "archive")
+    (kb / "kb.yaml").write_text("source_version: v1\n", encoding="utf-8")
+    archive.store(current_revision(kb, archive, 10_000, "none"), FolderSource(kb))
+    monkeypatch.setattr("ragds_pipeline.kb.revision.NORMALISER_VERSION", "1000")
+    now = current_revision(kb, archive, 10_000, "none")
+    assert now.source_version.startswith("v1+")
+    with pytest.raises(UnrepeatableRevision, match=r"v1 was made with normaliser 1, .*; here is normaliser 1000"):
+        find_revision("v1", now, archive, "none")
+
+
+def test_new_rules_for_title_and_language_are_applied_to_old_rows(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    read(kb, out)
+    monkeypatch.setattr("ragds_pipeline.kb.documents.DOCUMENT_RULES_VERSION", "1000")
+    monkeypatch.setattr("ragds_pipeline.kb.documents.detect_language", lambda text, languages: "it")
+    report, documents, _ = read(kb, out, previous=True)
+    assert report.reused == 0 and {d.language for d in documents.values()} == {"it"}
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "title"),
     [
-        ("The employee files the claim within thirty days of the receipt.", "en"),
-        ("Il dipendente presenta la richiesta entro trenta giorni dalla ricevuta.", "it"),
-        ("従業員は領収書の日付から３０日以内に申請してください。Pontoon を使います。", "ja"),
-        ("123 456", "und"),
+        ("# Alpha\n", "Alpha"),
+        ("```bash\n# install the tools\n```\n\n# Alpha\n", "Alpha"),
+        ("~~~\n```\n# install the tools\n~~~\n", "x"),
+        ("<!--\n# old title\n-->\n\nAlpha\n=====\n", "Alpha"),
+        ("<pre>\n# shell\n</pre>\n", "x"),
+        ("- item\n\n  ```\n# code\n", "code"),
+        ("    # indented code\n\n## Second\n\n# Alpha #\n", "Alpha"),
+        ("---\nauthor: x\n---\n# Alpha\n", "Alpha"),
+        ("---\ntitle: Beta\n---\n# Alpha\n", "Beta"),
+        ("#\n\n# Alpha\n", "Alpha"),
+        ("Some text.\n", "x"),
     ],
 )
-def test_languages(text: str, expected: str) -> None:
-    assert detect_language(text, ["en", "ja", "it"]) == expected
+def test_titles(kb: Path, tmp_path: Path, text: str, title: str) -> None:
+    (kb / "x.md").write_text(text, encoding="utf-8")
+    assert read(kb, tmp_path / "out")[1]["x.md"].title == title
+
+
+@pytest.mark.parametrize("line", ["# a" + " " * 100_000 + "x", "=" * 100_000 + "x", "# a" + " #" * 50_000 + "x"])
+def test_no_line_makes_looking_for_a_title_slow(line: str) -> None:
+    began = time.process_time()
+    _title("x.md", f"```\n{line}\n```\n{line}\n", {})
+    assert time.process_time() - began < 1.0
+
+
+def test_folders_of_tools_and_the_data_folder_are_not_entered(kb: Path, tmp_path: Path) -> None:
+    data = kb / "our" / "data"
+    for folder in (
+        ".git",
+        "sub/__pycache__",
+        ".venv/lib",
+        "env/lib",
+        "cache",
+        "our/data/tables",
+        ".github",
+        "our/notes",
+    ):
+        (kb / folder).mkdir(parents=True)
+        (kb / folder / "note.md").write_text(f"# Note\n\nIn {folder}.\n", encoding="utf-8")
+    (kb / "env" / "pyvenv.cfg").write_text("", encoding="utf-8")
+    (kb / "cache" / "CACHEDIR.TAG").write_text("", encoding="utf-8")
+    (kb / "link.md").symlink_to(data / "tables" / "note.md")
+    (kb / "hook.md").symlink_to(kb / ".git" / "note.md")
+    state = scan(kb, KbManifest(), 10_000, data_dir=data)
+    assert [f.path for f in state.files] == [".github/note.md", "a.md", "our/notes/note.md", "sub/b.txt"]
+    left_out = [".git", ".venv", "cache", "env", "hook.md", "link.md", "our/data", "sub/__pycache__"]
+    assert [(i.path, i.reason) for i in state.issues] == [(path, "not_included") for path in left_out]
+    with pytest.raises(ConfigError, match="same folder"):
+        scan(kb, KbManifest(), 10_000, data_dir=kb)
+
+
+def test_a_kb_inside_the_data_folder_is_read(kb: Path, tmp_path: Path) -> None:
+    assert len(scan(kb, KbManifest(), 10_000, data_dir=tmp_path).files) == 2
 
 
 @pytest.mark.skipif(converter_version() == "none", reason="the extra 'convert' is not installed")

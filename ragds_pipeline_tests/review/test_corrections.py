@@ -14,7 +14,9 @@ from ragds_pipeline.review.rows import COLUMNS, ReviewRow
 from ragds_pipeline.review.sheet_in import read_sheet
 from ragds_pipeline.review.sheet_out import write_csv, write_xlsx
 
-ROW = ReviewRow("c-1", "a#1", "fact", "How much is paid? 上限は？", "EUR 43 a head", ("Paid is EUR 43.", "Tips not."), "")
+ROW = ReviewRow(
+    "c-1", "a#1", "fact", "How much is paid? 上限は？", "EUR 43 a head", ("Paid is EUR 43.", "Tips not."), ""
+)
 EDITS = {
     "question": "How much is paid a head?",
     "answer": "EUR 43 a head, tip included",

@@ -87,7 +87,6 @@ def test_a_note_without_a_decision_is_a_warning(tmp_path: Path) -> None:
         ({"answer": "31"}, (2, "answer", "edit_undecided")),
         ({"keep": "y", "id": "c-9"}, (2, "id", "unknown_id")),
         ({"keep": "y", "id": ""}, (2, "id", "missing_id")),
-        ({"keep": "n", "chunk_id": "rules#2"}, (2, "chunk_id", "locked_cell_edited")),
         ({"keep": "y", "type": "procedure"}, (2, "type", "locked_cell_edited")),
         ({"keep": "y", "question": " "}, (2, "question", "emptied")),
         ({"keep": "y", "answer": "#NAME?"}, (2, "answer", "spreadsheet_error")),
@@ -139,3 +138,18 @@ def test_an_edit_of_a_cell_that_lost_characters_is_a_problem(tmp_path: Path) -> 
     assert returned(tmp_path, {1: {"keep": "sì"}}, rows, encoding="cp1252").decisions[0].keep is Keep.KEEP
     result = returned(tmp_path, {1: {"keep": "sì", "answer": "持株比例 31"}}, rows, encoding="cp1252")
     assert only_problem(result) == (2, "answer", "lost_characters")
+
+
+def test_passages_cut_anew_are_one_warning_and_no_obstacle(tmp_path: Path) -> None:
+    cells = {number: {"keep": "y", "chunk_id": f"rules#{number + 5}"} for number in (1, 2, 3)}
+    result = returned(tmp_path, cells)
+    assert result.importable and len(result.decisions) == 3
+    (problem,) = result.warnings
+    assert (problem.line, problem.column, problem.code) == (2, "chunk_id", "chunk_id_differs")
+    assert "'rules#6' is 'rules#1' now, and so in 2 more rows" in problem.message
+
+
+def test_spans_that_look_alike_both_stay_as_they_were(tmp_path: Path) -> None:
+    rows = (row("c-1", evidence=("ask first ", "ask first", "wait")),)
+    [decision] = returned(tmp_path, {1: {"keep": "y", "evidence": "ask first\n[...]\nask first"}}, rows).decisions
+    assert decision.corrected and decision.corrected.evidence == ("ask first ", "ask first")

@@ -1,0 +1,116 @@
+"""The rows behind admission: what each caller has spent and reserved, and which requests are claimed by whom.
+
+Statements are built once: a call needs several, and to build one takes longer than to run it. Every function here runs
+in a transaction of the ledger's ``Writer``; what is decided by them stands in ``admission``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from ragds_pipeline.claude.database import callers, claims, replies
+
+_LOOKUP_CHUNK = 500
+
+_KEY: sa.BindParameter[str] = sa.bindparam("in_key")
+_CALLER: sa.BindParameter[str] = sa.bindparam("in_caller")
+_CLAIMED = sa.select(
+    claims.c.key, claims.c.caller, claims.c.reserved, claims.c.backend, callers.c.process, callers.c.beat
+).outerjoin(callers, callers.c.caller == claims.c.caller)
+_CLAIM = _CLAIMED.where(claims.c.key == _KEY)
+_REPLY = sa.select(replies.c.key).where(replies.c.key == _KEY)
+_OF_RUN = sa.select(callers).where(callers.c.run_id == sa.bindparam("in_run"))
+_OF_RUN_OR_PARTITION = sa.select(callers).where(
+    (callers.c.run_id == sa.bindparam("in_run")) | (callers.c.partition == sa.bindparam("in_partition"))
+)
+_MINE = (claims.c.key == _KEY) & (claims.c.caller == _CALLER)
+_RESERVE = claims.update().where(_MINE).values(reserved=claims.c.reserved + sa.bindparam("more"))
+_END = claims.delete().where(_MINE)
+_HELD = sa.select(claims.c.key, claims.c.reserved, claims.c.backend).where(claims.c.caller == _CALLER)
+_MOVE = (
+    callers.update()
+    .where(callers.c.caller == _CALLER)
+    .values(
+        spent=callers.c.spent + sa.bindparam("more_spent"),
+        in_flight=callers.c.in_flight + sa.bindparam("more_in_flight"),
+        possibly_paid=callers.c.possibly_paid + sa.bindparam("more_possibly_paid"),
+    )
+)
+_BEAT = callers.update().where(callers.c.caller == _CALLER).values(beat=callers.c.beat + 1)
+
+
+def introduce(connection: sa.Connection, caller: str, process: str, run_id: str, partition: str) -> None:
+    """Open the accounts of a new caller."""
+    row = {
+        "caller": caller, "process": process, "run_id": run_id, "partition": partition,
+        "beat": 0, "spent": 0, "in_flight": 0, "possibly_paid": 0,
+    }  # fmt: skip
+    connection.execute(callers.insert(), row)
+
+
+def beat(connection: sa.Connection, caller: str) -> None:
+    """Show that a caller is alive."""
+    connection.execute(_BEAT, {"in_caller": caller})
+
+
+def claim_on(connection: sa.Connection, key: str) -> Any | None:
+    """Return the claim on a request with its caller's process and heartbeat (None if that row is missing)."""
+    return connection.execute(_CLAIM, {"in_key": key}).first()
+
+
+def claims_on(connection: sa.Connection, keys: Sequence[str]) -> Iterator[Any]:
+    """Yield the claims there are on ``keys``."""
+    for at in range(0, len(keys), _LOOKUP_CHUNK):
+        yield from connection.execute(_CLAIMED.where(claims.c.key.in_(keys[at : at + _LOOKUP_CHUNK])))
+
+
+def is_answered(connection: sa.Connection, key: str) -> bool:
+    """Return whether the ledger has a reply."""
+    return connection.execute(_REPLY, {"in_key": key}).first() is not None
+
+
+def accounts(connection: sa.Connection, run_id: str, partition: str | None) -> Iterable[Any]:
+    """Return the rows of all callers of a run and, where one is given, of a partition."""
+    if partition is None:
+        return connection.execute(_OF_RUN, {"in_run": run_id})
+    return connection.execute(_OF_RUN_OR_PARTITION, {"in_run": run_id, "in_partition": partition})
+
+
+def claim(connection: sa.Connection, key: str, caller: str, backend: str, amount: int) -> None:
+    """Claim a request and reserve ``amount`` for it."""
+    connection.execute(claims.insert(), {"key": key, "caller": caller, "backend": backend, "reserved": amount})
+    move(connection, caller, in_flight=amount)
+
+
+def reserve(connection: sa.Connection, key: str, caller: str, amount: int) -> bool:
+    """Reserve more (negative: less) for a request; False, with nothing changed, if ``caller`` has no claim on it."""
+    claimed = connection.execute(_RESERVE, {"in_key": key, "in_caller": caller, "more": amount}).rowcount > 0
+    if claimed:
+        move(connection, caller, in_flight=amount)
+    return claimed
+
+
+def end_claim(connection: sa.Connection, key: str, caller: str) -> bool:
+    """Delete a claim; False if ``caller`` has none."""
+    return connection.execute(_END, {"in_key": key, "in_caller": caller}).rowcount > 0
+
+
+def move(connection: sa.Connection, caller: str, spent: int = 0, in_flight: int = 0, possibly_paid: int = 0) -> None:
+    """Add to a caller's accounts."""
+    amounts = {"more_spent": spent, "more_in_flight": in_flight, "more_possibly_paid": possibly_paid}
+    connection.execute(_MOVE, {"in_caller": caller, **amounts})
+
+
+def write_off(connection: sa.Connection, key: str, caller: str, reserved: int, backend: str) -> None:
+    """End a claim whose outcome is not known. A batch is collected by whoever comes next, so nothing of it is lost."""
+    end_claim(connection, key, caller)
+    move(connection, caller, in_flight=-reserved, possibly_paid=0 if backend == "batch" else reserved)
+
+
+def write_off_all(connection: sa.Connection, caller: str) -> None:
+    """End every claim that a caller still has."""
+    for key, reserved, backend in connection.execute(_HELD, {"in_caller": caller}).all():
+        write_off(connection, key, caller, reserved, backend)

@@ -1,0 +1,55 @@
+"""Which SDK client speaks to which provider. Credentials come from the environment and from nowhere else."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+import anthropic
+
+from ragds_pipeline.config import ClaudeSettings, ConfigError
+
+API_KEY = "ANTHROPIC_API_KEY"
+
+Client = anthropic.AsyncAnthropic | anthropic.AsyncAnthropicBedrock | anthropic.AsyncAnthropicVertex
+
+_NEEDS = {"bedrock": "boto3", "vertex": "google.auth"}
+
+
+def open_client(settings: ClaudeSettings, api_key: str) -> Client:
+    """Return the client of the configured provider, with the SDK's own retries off.
+
+    Raises:
+        ConfigError: If the provider's extra is not installed, or its region or project is not set.
+    """
+    if settings.provider == "anthropic":
+        return anthropic.AsyncAnthropic(
+            api_key=api_key, base_url=settings.base_url, max_retries=0, timeout=settings.timeout_s
+        )
+    _check_extra(settings.provider)
+    try:
+        if settings.provider == "bedrock":
+            return anthropic.AsyncAnthropicBedrock(
+                base_url=settings.base_url, max_retries=0, timeout=settings.timeout_s
+            )
+        return anthropic.AsyncAnthropicVertex(base_url=settings.base_url, max_retries=0, timeout=settings.timeout_s)
+    except ValueError as error:
+        raise ConfigError(f"claude.provider: {settings.provider}: {error}") from error
+
+
+def credentials(settings: ClaudeSettings) -> str | None:
+    """Return the API key; "" for a provider that has credentials of its own; None where a key is missing."""
+    if settings.provider != "anthropic":
+        return ""
+    return os.environ.get(API_KEY) or None
+
+
+def _check_extra(provider: str) -> None:
+    try:
+        present = importlib.util.find_spec(_NEEDS[provider]) is not None
+    except ModuleNotFoundError:  # the parent package of a dotted name
+        present = False
+    if not present:
+        raise ConfigError(
+            f"claude.provider: {provider} needs {_NEEDS[provider]}; install it with: pip install 'ragds[{provider}]'"
+        )
