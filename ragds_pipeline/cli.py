@@ -94,7 +94,9 @@ def _parser() -> argparse.ArgumentParser:
     sheet.add_argument("--reviewer", default="", help="who decided (default: review.reviewer of ragds.yaml)")
     freeze = add("freeze", _freeze, "Freeze what has been decided into a snapshot; the checks must pass.")
     status = add("status", _status, "Show the funnel, cost and files of a revision.")
-    for command in (sheet, freeze, status):
+    story = add("why", _why, "Tell the whole story of one draft, candidate or golden item, by its id.")
+    story.add_argument("id", help="d-..., c-... or g-...")
+    for command in (sheet, freeze, status, story):
         command.add_argument("--version", default="", help="the revision (default: what the KB folder holds now)")
     verify = add("verify", _verify, "Check that the files of frozen snapshots are as they were frozen.")
     verify.add_argument("snapshots", nargs="*", type=Path, help="snapshot folders (default: all)")
@@ -180,6 +182,18 @@ def _status(arguments: argparse.Namespace) -> None:
 
     settings = load_settings(_config_file(arguments))
     _show(settings, arguments.version or folder_revision(settings).source_version)
+
+
+def _why(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.config import load_settings
+    from ragds_pipeline.kb.assets import folder_revision
+    from ragds_pipeline.why import UnknownId, why
+
+    settings = load_settings(_config_file(arguments))
+    try:
+        print(why(settings, arguments.version or folder_revision(settings).source_version, arguments.id))
+    except UnknownId as error:
+        raise Stop(str(error)) from error
 
 
 def _version(arguments: argparse.Namespace, settings: Settings, instance: dg.DagsterInstance) -> str:

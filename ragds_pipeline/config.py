@@ -487,6 +487,10 @@ def load_kb_manifest(kb_dir: Path) -> KbManifest:
     """Read ``kb.yaml`` in ``kb_dir`` (all defaults where there is none); raise ConfigError if it is wrong."""
     path = kb_dir / "kb.yaml"
     if not path.exists():
+        for name in ("kb.yml", "KB.yaml", "kb.json"):
+            if (kb_dir / name).exists():
+                # Passing it over would lift `confidential` without a word.
+                raise ConfigError(f"{kb_dir / name} is not read: rename it to kb.yaml")
         return KbManifest()
     try:
         return KbManifest.model_validate(_load_yaml(path))

@@ -139,7 +139,8 @@ def _files(settings: Settings, tables: _Tables, source_version: str) -> list[str
         sheets = sorted(folder.root.glob("review*.xlsx"), key=lambda path: (path.stat().st_mtime_ns, path.name))
         place = sheets[-1] if sheets else folder.root
         lines.append(f"  review sheet  {place} ({queue.num_rows} to decide; also as CSV)")
-    snapshots = sorted((settings.data_dir / "golden" / source_version).glob("snapshot-[0-9]*"))
+    released = settings.data_dir / "golden" / source_version
+    snapshots = [path for path in sorted(released.glob("snapshot-*")) if path.name[9:].isdigit()]
     if snapshots:
         lines.append(f"  snapshot      {snapshots[-1]} ({tables.rows('golden_items')} items)")
     else:

@@ -17,8 +17,10 @@ from ragds_pipeline.claude.backends.batch import run_batches
 from ragds_pipeline.claude.backends.file import read_results, write_requests
 from ragds_pipeline.claude.batch_store import BatchStore
 from ragds_pipeline.claude.budget import Budget
+from ragds_pipeline.claude.capabilities import check_models, stop_on_problems
 from ragds_pipeline.claude.clients import API_KEY, credentials
 from ragds_pipeline.claude.estimate import Estimate, ceiling, estimate
+from ragds_pipeline.claude.forecast import forecast
 from ragds_pipeline.claude.ledger import Ledger
 from ragds_pipeline.claude.pricing import PriceTable
 from ragds_pipeline.claude.progress import Progress, ProgressReporter
@@ -91,7 +93,8 @@ class Claude:
         """Return what would have to be paid for those of the requests that are not in the ledger."""
         known = self.ledger.get(request.key for request in requests)
         fresh = {request.key: request for request in requests if request.key not in known}
-        return estimate(fresh.values(), self.prices)
+        api_key = credentials(self._settings) or ""
+        return forecast(list(fresh.values()), self._settings, self.prices, api_key)
 
     def _replay(self, keys: Sequence[str] | dict[str, Request], found: dict[str, Outcome]) -> None:
         for key, entry in self.ledger.get(keys).items():
@@ -126,6 +129,10 @@ class Claude:
                 f"Set it, or have the requests in {path} answered elsewhere and use claude.backend: file.",
                 cost,
             )
+        if self._settings.check_models and self._settings.provider == "anthropic":
+            longest = max(int(request.params["max_tokens"]) for request in missing)
+            for warning in stop_on_problems(check_models(self._settings, api_key, longest)):
+                self._say(warning)
         progress = ProgressReporter(len(missing), lambda: self.budget.spent_usd, self._on_progress)
         backend = self._settings.backend
         with Admission(self.ledger.writer, self.budget, self._run_id, self._partition, backend) as admission:

@@ -18,6 +18,7 @@ from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
 from ragds_pipeline.filters.claude_filter import enabled_judges
 from ragds_pipeline.filters.funnel import as_markdown, judge_steps, step
+from ragds_pipeline.filters.judges import rubric_version
 from ragds_pipeline.golden.accept import accept
 from ragds_pipeline.golden.coverage import by_document, by_language_and_type, coverage
 from ragds_pipeline.golden.items import prepare
@@ -150,6 +151,9 @@ def golden_set(
     """The frozen golden set: an immutable snapshot of files, linked here."""
     settings = project.settings()
     items = to_records(GoldenItem, golden_items)
+    if not items:
+        remedy = "fill the review sheet, import it, and materialise freeze_job again"
+        raise dg.Failure(f"nobody has kept anything yet, so there is nothing to freeze: {remedy}", allow_retries=False)
     if faults := nothing_confidential(items, confidential_paths(kb_documents)):
         remedy = "materialise golden_items again, which drops them"
         raise dg.Failure(f"{'; '.join(faults[:5])}: {remedy}", allow_retries=False)
@@ -224,6 +228,10 @@ def _versions(settings: Settings, items: list[GoldenItem], plan: list[PlanRow]) 
         "structure": STRUCTURE_VERSION,
         "models": sorted({model for item in items for model in item.provenance.models}),
         "prompts": sorted({version for item in items for version in item.provenance.prompt_versions}),
+        "judges": {
+            judge.name: {"rubric": rubric_version(judge), "model": settings.claude.models.judge}
+            for judge in enabled_judges(settings)
+        },
         "plan": {
             "settings": settings.plan.model_dump(mode="json"),
             "questions_planned": sum(row.planned for row in plan),
