@@ -23,7 +23,9 @@ def request(text: str = "hello", attempt: int = 0, **params: Any) -> Request:
 
 
 def settings(root: Path, url: str | None, **claude: Any) -> Settings:
-    given = {"base_url": url, "ledger": "sqlite:///ledger.sqlite", "max_retries": 1, "concurrency": 4, **claude}
+    # Models are checked in a test of its own; here every request that reaches the server is counted.
+    fixed = {"ledger": "sqlite:///ledger.sqlite", "max_retries": 1, "concurrency": 4, "check_models": False}
+    given = {"base_url": url, **fixed, **claude}
     return Settings.model_validate({"claude": given, "root": root})
 
 
@@ -201,3 +203,14 @@ def test_a_bad_line_of_a_recording_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"r\.jsonl:2"):
         door.ask([request("a")])
     door.close()
+
+
+def test_a_model_that_cannot_do_what_is_configured_stops_before_anything_is_paid(
+    tmp_path: Path, server: LoopbackServer
+) -> None:
+    priced = {"claude-nowhere-1": {"input": 1, "output": 2}}
+    with pytest.raises(ConfigError, match="claude-nowhere-1"):
+        ask(tmp_path, server, [request("a")], check_models=True, models={"judge": "claude-nowhere-1"}, prices=priced)
+    assert server.calls == 0
+    (outcome,) = ask(tmp_path, server, [request("a")], check_models=True).values()
+    assert isinstance(outcome, Reply) and server.calls == 1
