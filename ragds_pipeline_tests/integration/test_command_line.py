@@ -55,7 +55,7 @@ def test_the_demo_in_the_c_locale(tmp_path: Path) -> None:
         "generate_easy", "judge_ambiguity", "answer_closed_book", "judge_support", "judge_class",
     }  # fmt: skip
     story = ragds(root, "why", items[0]["id"], **POOR).stdout
-    assert "support: ok" in story and "review: " in story and "golden set: g-0001" in story
+    assert "support: " in story and "ambiguity: ok" in story and "review: " in story and "golden set: g-0001" in story
     assert "in no table" in ragds(root, "why", "c-nothing").stderr
     (snapshot / "golden_set.jsonl").write_text("", encoding="utf-8")
     damaged = ragds(root, "verify")
