@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,12 +25,17 @@ def inside(root: Path, relative: str) -> Path:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path`` so that a reader sees the old file or the new one, also after a kill."""
+    """Write ``data`` to ``path``; see :func:`write_chunks`."""
+    write_chunks(path, [data])
+
+
+def write_chunks(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write ``chunks`` to ``path`` so that a reader sees the old file or the new one, also after a kill."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name[:80]}.", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())
         umask = os.umask(0)

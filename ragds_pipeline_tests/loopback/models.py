@@ -1,7 +1,7 @@
 """The models the server knows and what each accepts; `GET /v1/models` is drawn from this table.
 
 Validation asks here and never compares names, so a rule such as "forced tool choice is a 400" is data that
-`models.retrieve` and the rejection share. Facts: /work/shared/reference/anthropic.md, section 1.
+`models.retrieve` and the rejection share. Facts: ../shared/reference/anthropic.md, section 1.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ are read and written a line at a time: a batch may have 100,000 of them.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ragds_pipeline.claude.requests import Request
+from ragds_pipeline.storage.files import write_chunks
 
 MANIFEST = ".manifest.jsonl"
 """Ending of the file beside the requests that says what each ``custom_id`` is for."""
@@ -134,18 +133,4 @@ def write_requests(requests: Iterable[Request], path: Path) -> int:
 
 def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Write a file that is seen whole or not at all, a line at a time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:80]}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            for row in rows:
-                file.write(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)  # mkstemp makes files for the owner alone
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_chunks(path, (f"{json.dumps(row, ensure_ascii=False, sort_keys=True)}\n".encode() for row in rows))
