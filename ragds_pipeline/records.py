@@ -51,6 +51,36 @@ class Keep(StrEnum):
     FIX = "fix"
 
 
+class Rung(StrEnum):
+    """How a span was found again in the next revision, from the strongest tie to none (DESIGN.md 10)."""
+
+    UNCHANGED = "unchanged"
+    """The document is the same, character by character."""
+    SAME_PLACE = "same_place"
+    """The document changed; the same words stand at the same offsets."""
+    MOVED = "moved"
+    """The same words stand elsewhere in the document."""
+    REFORMATTED = "reformatted"
+    """It reads the same; white space, markup, or the form of characters differ."""
+    EDITED = "edited"
+    """Similar words stand in the document."""
+    RELOCATED = "relocated"
+    """It stands in another document."""
+    RELOCATED_EDITED = "relocated_edited"
+    """Similar words stand in another document."""
+    LOST = "lost"
+    """Nothing like it stands anywhere that changed."""
+
+
+class Outcome(StrEnum):
+    """What becomes of a golden item in the next revision."""
+
+    CARRIED = "carried"
+    REANCHORED = "reanchored"
+    TO_PEOPLE = "to_people"
+    LOST = "lost"
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One document of the KB with its normalised text, to which all offsets refer."""
@@ -457,6 +487,65 @@ class Provenance:
     """``source_version`` of the snapshot in which the item first stood."""
     anchors: tuple[str, ...] = ()
     """Anchor events, oldest first (filled by re-validation)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorEvent:
+    """What became of one evidence span from one revision to the next. Appended, never changed."""
+
+    item_id: str
+    span_index: int
+    """Position of the span among its item's passages, from 0."""
+    required: bool
+    rung: str
+    """One of ``Rung``."""
+    carries: bool
+    """True where the new place takes over by itself; else a person decides."""
+    reason: str
+    """``ok``, or why it does not carry: a code from ``anchors.reasons.REASONS``."""
+    from_version: str
+    to_version: str
+    document_path: str
+    start_char: int
+    end_char: int
+    content: str
+    new_document_path: str
+    """Where it stands now, or is thought to; empty where nothing is proposed."""
+    new_start_char: int
+    """-1 where nothing is proposed."""
+    new_end_char: int
+    new_content: str
+    alternatives: tuple[Place, ...]
+    """Every other place with the same words. Where the place is in doubt, the other places it may be."""
+    score: float
+    """How alike old and new content are, 0 to 1; 1 where they are equal."""
+    context_score: float
+    """How alike the text before and after is, 0 to 1."""
+    meaning_changes: tuple[str, ...]
+    """What changed that touches the meaning, e.g. ``changed number 90 -> 30``."""
+    word_diff: str
+    """The change in words, e.g. ``within [-90-]{+30+} days``; empty where nothing changed."""
+    section_changed: bool
+    """True where the text around the span was edited, so that a look is advised."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemOutcome:
+    """What becomes of one item: as good as its worst required span."""
+
+    item_id: str
+    outcome: str
+    """One of ``Outcome``."""
+    reason: str
+    """``ok``, or the reason of the span that decided it."""
+    detail: str
+    from_version: str
+    to_version: str
+    removed_spans: tuple[int, ...]
+    """Optional spans that did not carry and are no longer evidence of the item, by their index."""
+    section_changed: bool
+    """True where a required span is marked for a look."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,193 @@
+"""The rungs within one document: same place, moved, reformatted, edited (DESIGN.md 10).
+
+The cheap and certain rungs come first: a span whose words stand somewhere verbatim is never searched for by likeness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rapidfuzz.distance import Indel
+
+from ragds_pipeline.anchors.edited import find_edited
+from ragds_pipeline.anchors.finding import AnchoredSpan, Finding
+from ragds_pipeline.anchors.meaning import meaning_changes
+from ragds_pipeline.anchors.reasons import AMBIGUOUS, COPY, EDITED, LOST, MEANING, OK, SHORT
+from ragds_pipeline.anchors.reformatted import says_the_same
+from ragds_pipeline.anchors.surroundings import Surroundings
+from ragds_pipeline.anchors.told_apart import Copy, best_side, context_score, owners, told_apart
+from ragds_pipeline.anchors.view import TextView, key_slice
+from ragds_pipeline.anchors.word_diff import word_diff
+from ragds_pipeline.records import Place, Rung
+from ragds_pipeline.spans.locate import MIN_KEY_CHARS
+from ragds_pipeline.spans.match_key import MatchKey, is_dropped
+
+Range = tuple[int, int]
+
+CERTAIN_KEY_CHARS = 40
+"""A shorter quote that moved must have some of its old surroundings: 26 % of quotes of 20 characters stand more
+than once in their own document, so that one hit may be chance (reference, section 2)."""
+CERTAIN_CONTEXT = 0.5
+LIKELY = 0.75
+"""From this likeness on, an edited place in the same document is preferred to a search elsewhere."""
+LEAST_LIKELY = 0.5
+"""Below this likeness no place is proposed: of the proposals below it, most are wrong (benchmarks/results)."""
+
+
+class DocumentLadder:
+    """Finds the spans of one old document in its successor, usually the document of the same path."""
+
+    def __init__(self, old: TextView, new: TextView) -> None:
+        self.old = old
+        self.new = new
+        self.surroundings = Surroundings(old, new)
+        self._copies: dict[tuple[str, str], tuple[list[Copy], list[Copy], list[int | None]]] = {}
+
+    def verbatim(self, span: AnchoredSpan) -> Finding | None:
+        """Return the place with the same words, white space apart; None if they stand nowhere in the document.
+
+        The reason is ``copy_gone`` where the words stand only where other copies of them stood before.
+        """
+        key = key_slice(self.old.strict, span.start_char, span.end_char)
+        return self._by_key(span, key, self.old.strict, self.new.strict) if key else None
+
+    def reformatted(self, span: AnchoredSpan) -> Finding | None:
+        """Return the place that reads the same; None if there is none."""
+        key = key_slice(self.old.loose, span.start_char, span.end_char)
+        if len(key) < MIN_KEY_CHARS:
+            return None
+        return self._by_key(span, key, self.old.loose, self.new.loose)
+
+    def _by_key(self, span: AnchoredSpan, key: str, in_old: MatchKey, in_new: MatchKey) -> Finding | None:
+        olds, news, owned_by = self._places(key, in_old, in_new)
+        if not news:
+            return None
+        own = next((at for at, copy in enumerate(olds) if copy.start < span.end_char and span.start_char < copy.end), None)
+        if own is None:  # the span begins or ends inside a visible character
+            return None
+        if len(olds) == len(news) == 1:
+            found = self.judge(span, news[0])
+            here = Copy(self.old.path, self.old.text, span.start_char, span.end_char)
+            if len(key) < CERTAIN_KEY_CHARS and found.carries and not self._stayed(span, news[0]):
+                if best_side(here, news[0]) < CERTAIN_CONTEXT:
+                    return replace(found, reason=SHORT)
+            return found
+        choice = told_apart(own, olds, news, owned_by)
+        if choice.place is not None:
+            return self.judge(span, news[choice.place])
+        return self._undecided(span, news, COPY if choice.gone else AMBIGUOUS)
+
+    def _stayed(self, span: AnchoredSpan, copy: Copy) -> bool:
+        return self.old.path == self.new.path and copy.start <= span.start_char < copy.end
+
+    def _places(self, key: str, in_old: MatchKey, in_new: MatchKey) -> tuple[list[Copy], list[Copy], list[int | None]]:
+        known = self._copies.get((in_old.level, key))
+        if known is None:
+            olds = [Copy(self.old.path, self.old.text, *place) for place in in_old.find(key)]
+            news = [Copy(self.new.path, self.new.text, *place) for place in in_new.find(key)]
+            alone = len(olds) == len(news) == 1
+            known = olds, news, [0] if alone else owners(olds, news)
+            self._copies[in_old.level, key] = known
+        return known
+
+    def _undecided(self, span: AnchoredSpan, news: Sequence[Copy], reason: str) -> Finding:
+        """The same words stand in several places, or only where others stood: all places are shown."""
+        best = min(news, key=lambda copy: (copy.start != span.start_char, abs(copy.start - span.start_char)))
+        others = tuple(Place(copy.path, copy.start, copy.end) for copy in news if copy is not best)
+        return replace(self.judge(span, best), reason=reason, doubtful=others)
+
+    def judge(self, span: AnchoredSpan, copy: Copy) -> Finding:
+        """Judge one place that matches by its key."""
+        was = span.start_char, span.end_char
+        now = self._whole(was, (copy.start, copy.end), span.content)
+        content = self.new.text[slice(*now)]
+        reason, detail = OK, ""
+        changes: tuple[str, ...] = ()
+        exact = content == span.content
+        if not exact:
+            reason, detail, changes = says_the_same(self.old, was, self.new, now)
+        around = self.surroundings.compare(was, now)
+        if reason == OK:
+            reason, detail = around.reason, around.detail
+        return Finding(
+            rung=self._rung(exact, was[0] == now[0]),
+            reason=reason,
+            place=Place(self.new.path, *now),
+            content=content,
+            score=1.0 if exact else Indel.normalized_similarity(span.content, content),
+            context_score=self._context(was, now),
+            meaning_changes=changes,
+            word_diff="" if exact else word_diff(span.content, content),
+            section_changed=around.section_changed,
+            detail=detail,
+        )
+
+    def _rung(self, exact: bool, same_offset: bool) -> str:
+        if self.old.path != self.new.path:
+            return Rung.RELOCATED
+        if not exact:
+            return Rung.REFORMATTED
+        return Rung.SAME_PLACE if same_offset else Rung.MOVED
+
+    def _context(self, was: Range, now: Range) -> float:
+        return context_score(Copy("", self.old.text, *was), Copy("", self.new.text, *now))
+
+    def _whole(self, was: Range, now: Range, content: str) -> Range:
+        """Take in what a key leaves out at the ends: white space and marks that the old span had there."""
+        text = self.new.text
+        lead = next((at for at, char in enumerate(content) if not is_dropped(char)), 0)
+        trail = next((at for at, char in enumerate(reversed(content)) if not is_dropped(char)), 0)
+        start, end = now[0] - lead, now[1] + trail
+        if start >= 0 and text[start:end] == content:
+            return start, end
+        if text[slice(*now)] == content.strip():
+            return now
+        return self._with_marks(now)
+
+    def _with_marks(self, now: Range) -> Range:
+        """Take in the partner of each pair of marks that lies half in the place."""
+        start, end = now
+        moved = True
+        while moved:
+            moved = False
+            for (open_start, open_end), (close_start, close_end) in self.new.markup.pairs:
+                opens = start <= open_start and open_end <= end
+                closes = start <= close_start and close_end <= end
+                if opens and not closes and close_start == end:
+                    end, moved = close_end, True
+                elif closes and not opens and open_end == start:
+                    start, moved = open_start, True
+                elif not opens and not closes and open_end == start and close_start == end:
+                    start, end, moved = open_start, close_end, True
+        return start, end
+
+    def edited(self, span: AnchoredSpan) -> Finding | None:
+        """Return the place with the most similar words in a similar context; None below ``LEAST_LIKELY``."""
+        if len(key_slice(self.old.strict, span.start_char, span.end_char)) < MIN_KEY_CHARS:
+            return None
+        was = span.start_char, span.end_char
+        expected = round(span.start_char * len(self.new.text) / max(1, len(self.old.text)))
+        found = find_edited(self.old.text, *was, self.new.text, expected)
+        if found is None or found.score < LEAST_LIKELY:
+            return None
+        now = self._with_marks((found.start, found.end)) if self.new.is_markdown else (found.start, found.end)
+        content = self.new.text[slice(*now)]
+        changes = meaning_changes(self.old.plain(*was), self.new.plain(*now))
+        same_document = self.old.path == self.new.path
+        return Finding(
+            rung=Rung.EDITED if same_document else Rung.RELOCATED_EDITED,
+            reason=MEANING if changes else EDITED,
+            place=Place(self.new.path, *now),
+            content=content,
+            score=Indel.normalized_similarity(span.content, content),
+            context_score=self._context(was, now),
+            meaning_changes=changes,
+            word_diff=word_diff(span.content, content),
+            section_changed=True,
+        )
+
+
+def lost(detail: str = "") -> Finding:
+    """Nothing like the span stands anywhere."""
+    return Finding(Rung.LOST, LOST, score=0.0, context_score=0.0, section_changed=True, detail=detail)
