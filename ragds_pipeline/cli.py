@@ -98,6 +98,11 @@ def _parser() -> argparse.ArgumentParser:
     story.add_argument("id", help="d-..., c-... or g-...")
     for command in (sheet, freeze, status, story):
         command.add_argument("--version", default="", help="the revision (default: what the KB folder holds now)")
+    compare = add("compare", _compare, "Tell what differs between two frozen sets.")
+    compare.add_argument(
+        "before", nargs="?", default="", help="e.g. 2026-10-01/snapshot-0001 (default: the last but one)"
+    )
+    compare.add_argument("now", nargs="?", default="", help="default: the last one")
     verify = add("verify", _verify, "Check that the files of frozen snapshots are as they were frozen.")
     verify.add_argument("snapshots", nargs="*", type=Path, help="snapshot folders (default: all)")
     ledger = add("ledger", _ledger, "Write every request and reply of the ledger as JSON lines.")
@@ -194,6 +199,20 @@ def _why(arguments: argparse.Namespace) -> None:
         print(why(settings, arguments.version or folder_revision(settings).source_version, arguments.id))
     except UnknownId as error:
         raise Stop(str(error)) from error
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.config import load_settings
+    from ragds_pipeline.golden.changelog import as_markdown
+    from ragds_pipeline.golden.comparison import compared
+    from ragds_pipeline.golden.snapshot import SnapshotDamaged
+
+    root = load_settings(_config_file(arguments)).data_dir / "golden"
+    try:
+        before, now, rows = compared(root, arguments.before, arguments.now)
+    except (LookupError, SnapshotDamaged) as error:
+        raise Stop(str(error)) from error
+    print(as_markdown(rows, before, now))
 
 
 def _version(arguments: argparse.Namespace, settings: Settings, instance: dg.DagsterInstance) -> str:

@@ -17,6 +17,7 @@ from ragds_pipeline.config import load_settings
 from ragds_pipeline.filters.assets import ASSETS as FILTERS
 from ragds_pipeline.golden.assets import ASSETS as GOLDEN
 from ragds_pipeline.golden.checks import CHECKS
+from ragds_pipeline.golden.revalidation_assets import ASSETS as REVALIDATION
 from ragds_pipeline.kb.assets import ASSETS as KB
 from ragds_pipeline.resources import TABLES, Project
 from ragds_pipeline.review.assets import ASSETS as REVIEW
@@ -29,14 +30,16 @@ REVISION_JOB, FREEZE_JOB = "revision_job", "freeze_job"
 
 revision_job = dg.define_asset_job(
     REVISION_JOB,
-    selection=dg.AssetSelection.groups("kb", "candidates", "filters") | dg.AssetSelection.assets("review_queue"),
-    description="From the documents of a revision to the review queue. Ends at the sheet that goes to people.",
+    selection=dg.AssetSelection.groups("kb", "revalidation", "candidates", "filters")
+    | dg.AssetSelection.assets("review_decisions", "review_queue", "revision_report"),
+    description="From the documents of a revision to the review queue: the last frozen set is held against them, and "
+    "what is new is asked about. Ends at the sheets that go to people, and a report.",
 )
 
 freeze_job = dg.define_asset_job(
     FREEZE_JOB,
     selection=dg.AssetSelection.assets("review_decisions", "review_queue")
-    | dg.AssetSelection.groups("golden")
+    | dg.AssetSelection.assets(*GOLDEN)
     | dg.AssetSelection.checks_for_assets(*GOLDEN),
     description="From returned sheets to a frozen snapshot, and a new sheet of what is left to decide. Stops before "
     "freezing where a check fails.",
@@ -55,7 +58,7 @@ def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) ->
     """Return the definitions for the project of ``config_file``; raise ConfigError where it cannot be used."""
     data = load_settings(config_file).data_dir
     return dg.Definitions(
-        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *GOLDEN],
+        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *REVALIDATION, *GOLDEN],
         asset_checks=CHECKS,
         jobs=[revision_job, freeze_job],
         # Steps follow one another, and a process for each would cost more (seconds of imports) than all they do.

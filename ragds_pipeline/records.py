@@ -247,6 +247,18 @@ class PlanRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanBasis:
+    """What a plan was drawn up from; the next revision's plan grows from it with the KB."""
+
+    setting: int
+    """``plan.questions`` as it was set."""
+    questions: int
+    """How many questions the whole KB gets: the setting in a first revision, more where the KB has grown since."""
+    characters: int
+    """Characters of all documents that may be asked about."""
+
+
+@dataclass(frozen=True, slots=True)
 class Quote:
     """Evidence as it was given: by place (a sentence that was pointed at), or only by its words."""
 
@@ -285,6 +297,8 @@ class Draft:
     """Key of the ledger entry it came from, or empty."""
     model: str
     prompt_version: str
+    root_id: str = ""
+    """Id of the candidate as it was first written, where this one stands for it in a later revision; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +363,8 @@ class Candidate:
     request_key: str
     model: str
     prompt_version: str
+    root_id: str = ""
+    """Id of the candidate as it was first written, where this one stands for it in a later revision; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +428,8 @@ class FunnelStep:
     reasons: tuple[ReasonCount, ...]
     """The dropped ones by reason, most frequent first; they add up to ``dropped``."""
     note: str = ""
+    joined: int = 0
+    """How many of those that came in do not come from the stage before, but from the last frozen set."""
 
     def faults(self) -> list[str]:
         """Return what does not add up, in words."""
@@ -455,6 +473,87 @@ class Decision:
     """JSON of what the reviewer saw: chunk id, type, question, answer, evidence."""
     corrected: str
     """For ``fix``: JSON of question, answer and evidence as the reviewer wants them. Else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """What became of one document since the revision of the last frozen set."""
+
+    document_path: str
+    status: str
+    """``first`` (there is no frozen set before this revision), ``added``, ``changed``, ``renamed`` (the same text under
+    another path), ``unchanged`` or ``removed``."""
+    was: str
+    """The path it had, where it was renamed; else empty."""
+    fresh: tuple[int, ...]
+    """Start offsets of the passages whose text is new or changed: only these are asked about again."""
+    fresh_characters: int
+    """Characters in those passages."""
+    since: str
+    """Source version of the last frozen set; empty for ``first``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RevalidatedItem:
+    """One item of the last frozen set, or a candidate still to be decided, held against the documents of now."""
+
+    id: str
+    """Golden id, or the candidate's id where it was not frozen yet."""
+    member: str
+    """``golden_set`` (frozen) or ``open`` (a candidate that nobody had decided on)."""
+    candidate_id: str
+    """Id of the candidate as it was frozen or sent out."""
+    now_candidate_id: str
+    """Id of the candidate that stands for it in this revision: the same where its decision goes on applying, another
+    where people have to look at new evidence, empty where nothing came over."""
+    outcome: str
+    """See :class:`Outcome`."""
+    rung: str
+    """The worst rung of the ladder among its required spans."""
+    look: bool
+    """True where the evidence stands but the text around it was edited: it carries over, and is marked for a look."""
+    document_path: str
+    """Where its first span stood."""
+    now_document_path: str
+    """Where it stands now, or is proposed to; empty where it was lost."""
+    question: str
+    answer: str
+    type: str
+    language: str
+    old_evidence: tuple[str, ...]
+    now_evidence: tuple[str, ...]
+    why: str
+    """What changed, for a person."""
+    diff: str
+    """The changes inside the evidence, in words: ``within [-23-]{+21+} calendar days``."""
+    provenance: str
+    """JSON of the provenance that the frozen item had, with this revision's anchor events; empty for open ones."""
+    baseline: str
+    """The frozen set it comes from: ``source_version/snapshot-NNNN``."""
+
+
+class Change(StrEnum):
+    """How an item of one frozen set stands in the next."""
+
+    CARRIED = "carried"
+    REANCHORED = "reanchored"
+    RECHECKED = "rechecked"
+    WAITING = "waiting"
+    DROPPED = "dropped"
+    ADDED = "added"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogRow:
+    """What happened to one golden item between two frozen sets."""
+
+    id: str
+    change: str
+    """See :class:`Change`: ``waiting`` is left out until people have looked at its new evidence."""
+    document_path: str
+    """Where its first span stands; where it stood, for one that is not in the set any more."""
+    question: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

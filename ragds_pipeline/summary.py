@@ -13,7 +13,17 @@ from ragds_pipeline.claude.pricing import PRICES_AS_OF
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.funnel import judge_steps, step
 from ragds_pipeline.filters.judges import JUDGES
-from ragds_pipeline.records import AskedRow, CostRow, Drop, FunnelStep, KbIssue, MissingRow, Verdict
+from ragds_pipeline.records import (
+    AskedRow,
+    CostRow,
+    Drop,
+    FunnelStep,
+    KbIssue,
+    MissingRow,
+    Outcome,
+    RevalidatedItem,
+    Verdict,
+)
 from ragds_pipeline.resources import TABLES
 from ragds_pipeline.review.sheets import SheetFolder
 from ragds_pipeline.storage.metadata import dollars
@@ -28,6 +38,7 @@ def summary(settings: Settings, source_version: str) -> str:
     """Return the summary of one revision; parts that have not been made yet say so."""
     tables = _Tables(settings.data_dir / TABLES, source_version)
     lines = [f"Revision {source_version} of {settings.kb_dir}", *_documents(tables), ""]
+    lines += _held_against(tables)
     lines += _funnel(tables)
     lines += ["", *_money(settings, tables), "", *_files(settings, tables, source_version)]
     return "\n".join(lines)
@@ -60,6 +71,24 @@ def _documents(tables: _Tables) -> list[str]:
         told = ", ".join(f"{reason} {count}" for reason, count in sorted(skipped.items()))
         lines.append(f"  {sum(skipped.values())} files or kinds of files left out: {told} (table kb_issues)")
     return lines
+
+
+def _held_against(tables: _Tables) -> list[str]:
+    """Return what became of the last frozen set in this revision, and which questions went stale."""
+    table = tables.get("revalidated_items")
+    items = to_records(RevalidatedItem, table) if table is not None else []
+    if not items:
+        return []
+    counts = Counter(item.outcome for item in items)
+    told = ", ".join(f"{counts[outcome]} {outcome.replace('_', ' ')}" for outcome in Outcome if counts[outcome])
+    lines = [f"Held against {items[0].baseline}: {told}"]
+    for item in items:
+        if item.outcome in (Outcome.TO_PEOPLE, Outcome.LOST):
+            lines += textwrap.wrap(f"{item.id} {item.question}", _WIDTH, initial_indent="  ", subsequent_indent="    ")
+            lines.append(f"    {item.outcome.replace('_', ' ')}, {item.document_path}: {item.why}"[:_WIDTH])
+            if item.diff:
+                lines.append(f"    {' '.join(item.diff.split())}"[:_WIDTH])
+    return [*lines, ""]
 
 
 def _funnel(tables: _Tables) -> list[str]:
@@ -95,11 +124,12 @@ def _steps(tables: _Tables) -> list[FunnelStep]:
     unread = [d for d in drops if d.stage == "generate"]
     by_code = [d for d in drops if d.stage == "code"]
     said = to_records(Verdict, table) if (table := tables.get("verdicts")) is not None else []
+    passed = tables.rows("candidates") - tables.rows("carried_candidates")
     asked = [judge for judge in JUDGES if any(verdict.stage == judge.name for verdict in said)]
     judged = judge_steps(asked, said, drops)
     return [
         step("generate", made + len(unread), made, unread),
-        step("code", made, judged[0].came_in if judged else tables.rows("candidates"), by_code),
+        step("code", made, judged[0].came_in if judged else passed, by_code),
         *judged,
     ]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ragds_pipeline.config import Settings
-from ragds_pipeline.records import Candidate, Decision, Draft, Drop, GoldenItem, Verdict
+from ragds_pipeline.records import Candidate, Decision, Draft, Drop, GoldenItem, RevalidatedItem, Verdict
 from ragds_pipeline.resources import TABLES
 from ragds_pipeline.storage.tables import TableFile
 
@@ -36,7 +36,14 @@ def why(settings: Settings, source_version: str, id_: str) -> str:
     if wanted in candidates:
         ids.add(candidates[wanted].draft_id)
     ids |= {c.id for c in candidates.values() if c.draft_id == wanted}
+    came_over = [
+        item
+        for item in _rows(root, source_version, ("revalidated_items",), RevalidatedItem)
+        if {item.id, item.candidate_id, item.now_candidate_id} & (ids | {id_})
+    ]
+    ids |= {each for item in came_over for each in (item.candidate_id, item.now_candidate_id) if each}
     lines = [_draft(drafts[each]) for each in sorted(ids) if each in drafts]
+    lines += [_revalidated(item) for item in came_over]
     lines += [_candidate(candidates[each]) for each in sorted(ids) if each in candidates]
     verdicts = [v for v in _rows(root, source_version, ("verdicts",), Verdict) if v.candidate_id in ids]
     lines += [f"{v.stage}: {v.reason}. {v.detail} ({v.model}, {v.prompt_version})" for v in verdicts]
@@ -59,6 +66,11 @@ def _rows(root: Path, version: str, assets: tuple[str, ...], record: type[R]) ->
         table = TableFile(root / asset / f"{version}.parquet")
         if table.path.exists():
             yield from table.records(record)
+
+
+def _revalidated(item: RevalidatedItem) -> str:
+    told = f"{item.id}, held against {item.baseline}: {item.outcome} ({item.rung}). {item.why}"
+    return f"{told}\n  {item.diff}" if item.diff else told
 
 
 def _draft(draft: Draft) -> str:

@@ -11,12 +11,20 @@ import pyarrow as pa
 
 from ragds_pipeline.candidates.generate import first_requests, generate
 from ragds_pipeline.candidates.plan import AskableDocument, plan_questions
+from ragds_pipeline.candidates.revision_plan import (
+    fresh_starts,
+    grown,
+    is_first,
+    open_plan,
+    plan_revision,
+    questions_by_document,
+)
 from ragds_pipeline.claude import Claude, RepliesMissing
 from ragds_pipeline.claude.estimate import estimate
-from ragds_pipeline.config import ConfigError
-from ragds_pipeline.kb.outline import load_outlines
-from ragds_pipeline.records import AskedRow, CostRow, Draft, Drop, PlanRow
-from ragds_pipeline.resources import Project, kb_revisions
+from ragds_pipeline.config import ConfigError, Settings
+from ragds_pipeline.kb.outline import Outline, load_outlines
+from ragds_pipeline.records import AskedRow, Candidate, CostRow, DocumentChange, Draft, Drop, PlanBasis, PlanRow
+from ragds_pipeline.resources import TABLES, Project, kb_revisions
 from ragds_pipeline.storage.metadata import Facts, dollars, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile, preview
@@ -44,29 +52,61 @@ def stopped(error: Exception) -> dg.Failure:
     return dg.Failure(str(error), metadata=metadata, allow_retries=False)
 
 
-@dg.asset(
-    partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS,
-    code_version="1",
+@dg.multi_asset(
+    outs={
+        "question_plan": dg.AssetOut(
+            description="How many questions of which kind are wanted from which document. In the first revision the "
+            "sum is exactly what was asked for; later what came over counts, and only new text is asked about.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="2",
+        ),
+        "plan_basis": dg.AssetOut(
+            description="How many questions the whole KB gets, and how large it is: the next plan grows from it.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+        ),
+    },
+    partitions_def=kb_revisions,
 )  # fmt: skip
-def question_plan(project: Project, kb_documents: TableFile) -> dg.MaterializeResult[pa.Table]:
-    """How many questions of which kind are asked from which document; the sum is exactly what was asked for."""
+def question_plan(
+    project: Project, kb_documents: TableFile, kb_changes: pa.Table, carried_candidates: pa.Table
+) -> Iterator[dg.MaterializeResult[pa.Table]]:
+    """Decide what to ask before anything is asked."""
     settings = project.settings()
     documents = askable(kb_documents)
+    changes, carried = to_records(DocumentChange, kb_changes), to_records(Candidate, carried_candidates)
+    basis = grown(settings.plan.questions, sum(d.characters for d in documents), _basis_before(settings, changes))
     try:
-        rows = plan_questions(settings.plan, documents)
+        target = plan_questions(settings.plan.model_copy(update={"questions": basis.questions}), documents)
     except ConfigError as error:
         raise stopped(error) from error
+    rows = plan_revision(target, carried, changes, settings.plan.chars_per_question)
     table = to_table(PlanRow, rows)
-    return dg.MaterializeResult(
+    yield dg.MaterializeResult(
+        asset_key="plan_basis",
+        value=to_table(PlanBasis, [basis]),
+        metadata={"questions": basis.questions, "characters": basis.characters},
+    )
+    yield dg.MaterializeResult(
+        asset_key="question_plan",
         value=table,
         metadata={
             "questions planned": sum(row.planned for row in rows),
             "questions asked for": settings.plan.questions,
+            "questions for a KB of this size": basis.questions,
+            "come over from the last frozen set": len(carried),
+            "to be asked now": sum(row.planned for row in open_plan(rows, carried)),
+            "asked about": "the whole KB" if is_first(changes) else "new and changed passages",
             "documents": len({row.document_path for row in rows}),
             "documents not shown to a model": kb_documents.num_rows - len(documents),
             "plan": markdown_table(preview(table, table.column_names, rows=100)),
         },
     )
+
+
+def _basis_before(settings: Settings, changes: Sequence[DocumentChange]) -> PlanBasis | None:
+    """Return what the plan of the last frozen set was drawn up from, where it is still known."""
+    since = changes[0].since if changes else ""
+    table = TableFile(settings.data_dir / TABLES / "plan_basis" / f"{since}.parquet")
+    return next(table.records(PlanBasis)) if since and table.path.exists() else None
 
 
 @dg.asset(
@@ -78,12 +118,14 @@ def cost_estimate(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    kb_changes: pa.Table,
+    carried_candidates: pa.Table,
     question_plan: pa.Table,
 ) -> dg.MaterializeResult[pa.Table]:
     """What the first round of questions would cost, estimated from the lengths of its prompts; nothing is sent."""
     settings = project.settings()
-    plan = to_records(PlanRow, question_plan)
-    outlines = load_outlines(kb_documents, kb_passages, {row.document_path for row in plan})
+    plan = open_plan(to_records(PlanRow, question_plan), to_records(Candidate, carried_candidates))
+    outlines = outlines_to_ask(kb_documents, kb_passages, kb_changes, plan)
     claude = _open(project, context)
     requests = [shown.request for shown in first_requests(plan, outlines, settings)]
     full, fresh = estimate(requests, claude.prices), claude.estimate(requests)
@@ -109,6 +151,14 @@ def cost_estimate(
             "model": row.model,
         },
     )
+
+
+def outlines_to_ask(
+    documents: TableFile, passages: TableFile, changes: pa.Table, plan: Sequence[PlanRow]
+) -> dict[str, Outline]:
+    """Return the outlines of the planned documents, limited to the passages that may be asked about."""
+    fresh = fresh_starts(to_records(DocumentChange, changes))
+    return load_outlines(documents, passages, {row.document_path for row in plan}, fresh)
 
 
 def _open(project: Project, context: dg.AssetExecutionContext) -> Claude:
@@ -141,15 +191,18 @@ def drafts(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    kb_changes: pa.Table,
+    carried_candidates: pa.Table,
     question_plan: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
-    """Ask Claude for the questions of the plan."""
+    """Ask Claude for the questions of the plan that are not there yet."""
     settings = project.settings()
-    plan = to_records(PlanRow, question_plan)
-    outlines = load_outlines(kb_documents, kb_passages, {row.document_path for row in plan})
+    carried = to_records(Candidate, carried_candidates)
+    plan = open_plan(to_records(PlanRow, question_plan), carried)
+    outlines = outlines_to_ask(kb_documents, kb_passages, kb_changes, plan)
     claude = _open(project, context)
     try:
-        made = generate(plan, outlines, {}, claude, settings)
+        made = generate(plan, outlines, questions_by_document(carried), claude, settings)
     except RepliesMissing as error:
         raise stopped(error) from error
     finally:

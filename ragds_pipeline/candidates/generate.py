@@ -48,7 +48,7 @@ def steps(outline: Outline, planned: Mapping[str, int], settings: Settings, turn
     total = sum(planned.values())
     limit = settings.candidates.questions_per_request
     shares: list[tuple[Window, int]] = []
-    for window, count in spread(total, windows(outline.passages, settings.candidates), turn):
+    for window, count in spread(total, windows(outline.askable, settings.candidates), turn):
         shares += [(window, min(limit, count - done)) for done in range(0, count, limit)]
     filled = two_way([(at, count) for at, (_, count) in enumerate(shares)], planned)
     return [(shares[at][0], {t: n for t, n in types.items() if n}) for at, types in filled]

@@ -9,7 +9,8 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
-from ragds_pipeline.candidates.assets import draft_facts, drop_facts, request_facts, stopped
+from ragds_pipeline.candidates.assets import draft_facts, drop_facts, outlines_to_ask, request_facts, stopped
+from ragds_pipeline.candidates.revision_plan import open_plan
 from ragds_pipeline.claude import RepliesMissing
 from ragds_pipeline.config import ConfigError, Settings
 from ragds_pipeline.filters.claude_filter import Judged, apply_verdicts, ask_about, enabled_judges
@@ -56,14 +57,20 @@ def shareable_texts(documents: TableFile) -> Callable[[], Iterable[tuple[str, st
     partitions_def=kb_revisions,
 )  # fmt: skip
 def code_filtered(
-    project: Project, kb_documents: TableFile, kb_passages: TableFile, question_plan: pa.Table, drafts: pa.Table
+    project: Project,
+    kb_documents: TableFile,
+    kb_passages: TableFile,
+    carried_candidates: pa.Table,
+    question_plan: pa.Table,
+    drafts: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Locate evidence and drop by code what cannot be right. No call is made."""
     rows = to_records(Draft, drafts)
-    plan = to_records(PlanRow, question_plan)
+    carried = to_records(Candidate, carried_candidates)
+    room = room_for(open_plan(to_records(PlanRow, question_plan), carried))
     outlines = load_outlines(kb_documents, kb_passages, {draft.document_path for draft in rows})
     settings = project.settings().filters
-    found = code_filter(rows, outlines, shareable_texts(kb_documents), settings, room=room_for(plan))
+    found = code_filter(rows, outlines, shareable_texts(kb_documents), settings, carried, room)
     yield dg.MaterializeResult(
         asset_key="first_candidates",
         value=to_table(Candidate, found.candidates),
@@ -149,7 +156,7 @@ def verdict_facts(candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) 
 @dg.multi_asset(
     outs={
         "candidates": dg.AssetOut(
-            description="All candidates that passed the filters, first round and top-ups: what goes to review.",
+            description="All candidates: what came over from the last frozen set, and what passed the filters.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS, code_version="2",
         ),
         "verdicts": dg.AssetOut(
@@ -185,6 +192,8 @@ def topped_up(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    kb_changes: pa.Table,
+    carried_candidates: pa.Table,
     question_plan: pa.Table,
     first_candidates: pa.Table,
     draft_drops: pa.Table,
@@ -197,7 +206,8 @@ def topped_up(
     """Apply the verdicts, then ask again, in a bounded number of rounds, for what the filters left open."""
     settings = project.settings()
     plan = to_records(PlanRow, question_plan)
-    outlines = load_outlines(kb_documents, kb_passages, {row.document_path for row in plan})
+    carried = to_records(Candidate, carried_candidates)
+    outlines = outlines_to_ask(kb_documents, kb_passages, kb_changes, open_plan(plan, carried))
     tables = (ambiguity_verdicts, closed_book_verdicts, support_verdicts, class_verdicts)
     judged = Judged(to_records(Candidate, first_candidates))
     for judge, table in zip(JUDGES, tables, strict=True):
@@ -207,7 +217,8 @@ def topped_up(
     texts = shareable_texts(kb_documents)
     try:
         claude = project.claude(context, settings)
-        done = top_up(plan, judged.candidates, earlier_drops, outlines, texts, claude, settings, context.log.info)
+        there = carried + judged.candidates
+        done = top_up(plan, there, earlier_drops, outlines, texts, claude, settings, context.log.info)
         claude.close()
     except (RepliesMissing, ConfigError) as error:
         raise stopped(error) from error

@@ -34,8 +34,9 @@ def faults(steps: Sequence[FunnelStep]) -> list[str]:
     """Return what does not add up, inside the steps and from each to the next, in words."""
     found = [fault for each in steps for fault in each.faults()]
     for before, after in pairwise(steps):
-        if before.kept != after.came_in:
-            found.append(f"{before.stage} kept {before.kept}, but {after.came_in} came into {after.stage}")
+        if before.kept + after.joined != after.came_in:
+            more = f" and {after.joined} joined" if after.joined else ""
+            found.append(f"{before.stage} kept {before.kept}{more}, but {after.came_in} came into {after.stage}")
     return found
 
 

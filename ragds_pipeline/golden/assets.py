@@ -6,6 +6,7 @@ https://docs.dagster.io/guides/test/asset-checks
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -20,6 +21,8 @@ from ragds_pipeline.filters.claude_filter import enabled_judges
 from ragds_pipeline.filters.funnel import as_markdown, judge_steps, step
 from ragds_pipeline.filters.judges import rubric_version
 from ragds_pipeline.golden.accept import accept
+from ragds_pipeline.golden.changelog import as_markdown as changelog_page
+from ragds_pipeline.golden.changelog import changelog, totals
 from ragds_pipeline.golden.coverage import by_document, by_language_and_type, coverage
 from ragds_pipeline.golden.items import prepare
 from ragds_pipeline.golden.registry import Registry
@@ -32,6 +35,7 @@ from ragds_pipeline.kb.structure import STRUCTURE_VERSION
 from ragds_pipeline.records import (
     AskedRow,
     Candidate,
+    ChangelogRow,
     Decision,
     Drop,
     FunnelStep,
@@ -39,9 +43,11 @@ from ragds_pipeline.records import (
     GoldenItem,
     MissingRow,
     PlanRow,
+    RevalidatedItem,
     Verdict,
 )
 from ragds_pipeline.resources import Project, kb_revisions
+from ragds_pipeline.review.standing import FROZEN
 from ragds_pipeline.storage.metadata import Facts, file_link, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile
@@ -78,6 +84,10 @@ def confidential_paths(documents: TableFile) -> set[str]:
         ),
         "funnel": dg.AssetOut(
             description="In and out of every stage, from questions asked for to items frozen; it must add up.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="2",
+        ),
+        "changelog": dg.AssetOut(
+            description="What became of every item of the frozen set before this revision, and what is new.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
     },
@@ -88,6 +98,8 @@ def golden_items(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    revalidated_items: pa.Table,
+    carried_candidates: pa.Table,
     drafts: pa.Table,
     draft_drops: pa.Table,
     draft_requests: pa.Table,
@@ -108,8 +120,10 @@ def golden_items(
     secret = confidential_paths(kb_documents)
     accepted = accept(found, decisions, outlines, shareable_texts(kb_documents), settings.filters, secret)
     said = to_records(Verdict, verdicts)
+    came_over = to_records(RevalidatedItem, revalidated_items)
     given, alike = registry_of(settings).entries(), settings.filters.duplicate_score
-    ready = prepare(accepted.items, given, context.partition_key, settings.golden, said, alike)
+    ready = prepare(accepted.items, given, context.partition_key, settings.golden, said, alike, came_over)
+    joined = carried_candidates.num_rows
     asked = to_records(AskedRow, draft_requests) + to_records(AskedRow, top_up_requests)
     filter_drops = [d for t in (draft_drops, code_drops, judge_drops, top_up_drops) for d in to_records(Drop, t)]
     made = drafts.num_rows + top_up_drafts.num_rows
@@ -119,16 +133,23 @@ def golden_items(
             "generate", sum(max(row.asked, row.drafts + row.drops) for row in asked), made,
             [d for d in filter_drops if d.stage == "generate"], _rounds(asked),
         ),
-        step("code", made, judged[0].came_in if judged else len(found), [d for d in filter_drops if d.stage == "code"]),
+        step(
+            "code", made, judged[0].came_in if judged else len(found) - joined,
+            [d for d in filter_drops if d.stage == "code"],
+        ),
         *judged,
-        accepted.step,
+        replace(accepted.step, joined=joined, note=f"{joined} came over" if joined else ""),
         ready.step,
     ]  # fmt: skip
+    drops = accepted.drops + ready.drops
+    frozen_before = [item for item in came_over if item.member == FROZEN]
+    changes = changelog(frozen_before, ready.items, drops) if came_over else []
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
         "golden_items": (GoldenItem, ready.items, {"items": len(ready.items), "preview": _preview(ready.items)}),
         "golden_ids": (GivenId, ready.given, {"new ids": len(ready.given)}),
-        "golden_drops": (Drop, drops := accepted.drops + ready.drops, drop_facts(drops)),
+        "golden_drops": (Drop, drops, drop_facts(drops)),
         "funnel": (FunnelStep, steps, {"funnel": dg.MetadataValue.md(as_markdown(steps))}),
+        "changelog": (ChangelogRow, changes, changelog_facts(changes, came_over, context.partition_key)),
     }
     for key, (record, values, facts) in results.items():
         yield dg.MaterializeResult(asset_key=key, value=to_table(record, values), metadata=facts)
@@ -147,6 +168,8 @@ def golden_set(
     golden_items: pa.Table,
     golden_ids: pa.Table,
     funnel: pa.Table,
+    revalidated_items: pa.Table,
+    changelog: pa.Table,
 ) -> dg.MaterializeResult[pa.Table]:
     """The frozen golden set: an immutable snapshot of files, linked here."""
     settings = project.settings()
@@ -165,6 +188,8 @@ def golden_set(
         texts=texts(kb_documents, paths),
         funnel=to_records(FunnelStep, funnel),
         missing=to_records(MissingRow, missing_questions),
+        baseline=_baseline(revalidated_items),
+        changelog=to_records(ChangelogRow, changelog),
         versions=_versions(settings, items, to_records(PlanRow, question_plan)),
     )
     given = to_records(GivenId, golden_ids)
@@ -205,6 +230,19 @@ def coverage_of_kb(
             "by document": markdown_table(by_document(table)),
         },
     )
+
+
+def _baseline(revalidated_items: pa.Table) -> str:
+    """Return the frozen set that this revision was held against, or an empty text."""
+    names = revalidated_items.column("baseline").to_pylist()
+    return str(names[0]) if names else ""
+
+
+def changelog_facts(rows: Sequence[ChangelogRow], came_over: Sequence[RevalidatedItem], version: str) -> Facts:
+    """Return the metadata of a changelog: counts, and the page for people."""
+    if not came_over:
+        return {"note": "there is no frozen set before this revision"}
+    return {**totals(rows), "changelog": dg.MetadataValue.md(changelog_page(rows, came_over[0].baseline, version))}
 
 
 def _rounds(asked: Sequence[AskedRow]) -> str:

@@ -10,9 +10,20 @@ import pyarrow as pa
 
 from ragds_pipeline.golden import verify
 from ragds_pipeline.golden.assets import confidential_paths, registry_of
+from ragds_pipeline.golden.changelog import faults as changelog_faults
 from ragds_pipeline.kb.documents import texts
-from ragds_pipeline.records import Candidate, FunnelStep, GivenId, GoldenItem, MissingRow, PlanRow
+from ragds_pipeline.records import (
+    Candidate,
+    ChangelogRow,
+    FunnelStep,
+    GivenId,
+    GoldenItem,
+    MissingRow,
+    PlanRow,
+    RevalidatedItem,
+)
 from ragds_pipeline.resources import Project, kb_revisions
+from ragds_pipeline.review.standing import FROZEN
 from ragds_pipeline.storage.schemas import to_records
 from ragds_pipeline.storage.tables import TableFile
 
@@ -22,10 +33,20 @@ _CHECKS = {
     "nothing_confidential": "No item rests on, or names a place in, a document that is confidential now.",
     "funnel_reconciles": "Every stage adds up: in = kept + dropped by reason, and hands on what it kept.",
     "split_leak_free": "No evidence and no near-equal question stands on both sides of the split.",
+    "changelog_adds_up": "Every item of the set before is told of once, and so is every item of this one.",
     "requested_is_delivered": "For each document and type: planned = delivered + reported as missing.",
 }
 
-_READ = ("kb_documents", "golden_ids", "funnel", "question_plan", "candidates", "missing_questions")
+_READ = (
+    "kb_documents",
+    "golden_ids",
+    "funnel",
+    "question_plan",
+    "candidates",
+    "missing_questions",
+    "changelog",
+    "revalidated_items",
+)
 """What the checks read besides the items."""
 
 _SHOWN = 20
@@ -50,6 +71,8 @@ def golden_checks(
     question_plan: pa.Table,
     candidates: pa.Table,
     missing_questions: pa.Table,
+    changelog: pa.Table,
+    revalidated_items: pa.Table,
 ) -> Iterator[dg.AssetCheckResult]:
     """Check what must hold before anything is frozen."""
     items = to_records(GoldenItem, golden_items)
@@ -63,6 +86,7 @@ def golden_checks(
         "nothing_confidential": verify.nothing_confidential(items, confidential_paths(kb_documents)),
         "funnel_reconciles": verify.funnel_reconciles(to_records(FunnelStep, funnel), items),
         "split_leak_free": verify.split_leak_free(items, settings.filters.duplicate_score),
+        "changelog_adds_up": _changelog_faults(changelog, revalidated_items, len(items)),
         "requested_is_delivered": verify.requested_is_delivered(plan, kinds, absent),
     }
     for name, faults in found.items():
@@ -77,6 +101,13 @@ def golden_checks(
                 "first of them": dg.MetadataValue.md("\n".join(f"- {fault}" for fault in faults[:_SHOWN])),
             },
         )
+
+
+def _changelog_faults(changelog: pa.Table, revalidated_items: pa.Table, now: int) -> list[str]:
+    before = sum(item.member == FROZEN for item in to_records(RevalidatedItem, revalidated_items))
+    if not revalidated_items.num_rows:
+        return []
+    return changelog_faults(to_records(ChangelogRow, changelog), before, now)
 
 
 CHECKS = [golden_checks]

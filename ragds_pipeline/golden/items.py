@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from pydantic import TypeAdapter
 
 from ragds_pipeline.config import GoldenSettings
 from ragds_pipeline.filters.code_filter import STAGE as CODE_STAGE
@@ -21,6 +23,7 @@ from ragds_pipeline.records import (
     GoldenItem,
     GoldenPassage,
     Provenance,
+    RevalidatedItem,
     Verdict,
 )
 
@@ -50,12 +53,14 @@ def prepare(
     settings: GoldenSettings,
     verdicts: Sequence[Verdict] = (),
     duplicate_score: float = THRESHOLD,
+    came_over: Sequence[RevalidatedItem] = (),
 ) -> Prepared:
     """Return the golden items of a revision, ordered by id.
 
     ``register`` are the ids given so far. New ids are given in the order of documents and offsets. The same
     arguments give the same items. ``duplicate_score`` is that of the filters: questions at least as alike as that
-    stand on one side of the split.
+    stand on one side of the split. ``came_over`` are the items of the last frozen set: what was known of where they
+    come from goes with them.
     """
     known = Known(register)
     entries = claims([candidate for candidate, _ in accepted], known)
@@ -65,6 +70,7 @@ def prepare(
         said.setdefault(verdict.candidate_id, []).append(f"{verdict.stage}:{verdict.reason}")
     splits, conflicts = _sides(order, entries, known, settings, duplicate_score)
     drops = [_conflict(c, conflicts[c.id]) for c, _ in accepted if c.id in conflicts]
+    earlier = {item.now_candidate_id: item for item in came_over if item.provenance}
     number = next_number(register)
     keys_of = known.keys_of()
     items: list[GoldenItem] = []
@@ -80,7 +86,8 @@ def prepare(
             number += entry is None
             entry = Registered(id_, candidate.id, splits[candidate.id], first, root_of(candidate), keys)
             given.append(GivenId(id_, candidate.id, entry.split, first, len(register), entry.root_id, keys))
-        items.append(_item(candidate, decision, entry, source_version, said.get(candidate.id, ())))
+        provenance = _provenance(candidate, decision, entry, said.get(candidate.id, ()), earlier)
+        items.append(_item(candidate, entry, source_version, provenance))
     items.sort(key=lambda item: (len(item.id), item.id))
     return Prepared(items, given, drops, step(STAGE, len(accepted), len(items), drops))
 
@@ -148,10 +155,7 @@ def _sides(
         links |= {(left[one], left[other]) for one, other in again.by_question}
 
 
-def _item(
-    candidate: Candidate, decision: Decision, entry: Registered, source_version: str, verdicts: Sequence[str]
-) -> GoldenItem:
-    who = decision.reviewer or "reviewer"
+def _item(candidate: Candidate, entry: Registered, source_version: str, provenance: Provenance) -> GoldenItem:
     return GoldenItem(
         id=entry.id,
         question=candidate.question,
@@ -165,15 +169,31 @@ def _item(
         passages=tuple(_passage(evidence) for evidence in candidate.evidence),
         chunk_id=candidate.chunk_id,
         evidence=candidate.evidence[0].content,
-        provenance=Provenance(
+        provenance=provenance,
+    )
+
+
+def _provenance(
+    candidate: Candidate,
+    decision: Decision,
+    entry: Registered,
+    verdicts: Sequence[str],
+    earlier: Mapping[str, RevalidatedItem],
+) -> Provenance:
+    decided = f"{decision.keep} by {decision.reviewer or 'reviewer'}, {decision.source}"
+    before = earlier.get(candidate.id) or earlier.get(candidate.parent_id)
+    if before is None:
+        return Provenance(
             candidate_id=candidate.id,
             models=(candidate.model,) if candidate.model else (),
             prompt_versions=(candidate.prompt_version,) if candidate.prompt_version else (),
             verdicts=(f"{CODE_STAGE}:ok", *verdicts),
-            decision=f"{decision.keep} by {who}, {decision.source}",
+            decision=decided,
             first_frozen_in=entry.first_frozen_in,
-        ),
-    )
+        )
+    known = TypeAdapter(Provenance).validate_json(before.provenance)
+    stands = decision.source == before.baseline
+    return replace(known, candidate_id=candidate.id, decision=known.decision if stands else decided)
 
 
 def _passage(evidence: Evidence) -> GoldenPassage:

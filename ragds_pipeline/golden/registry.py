@@ -95,8 +95,8 @@ class Registry:
 
 
 def root_of(candidate: Candidate) -> str:
-    """Return the id of the candidate as it was written, before people corrected it."""
-    return candidate.parent_id or candidate.id
+    """Return the id of the candidate as it was written, before people corrected it or documents changed under it."""
+    return candidate.root_id or candidate.parent_id or candidate.id
 
 
 MIN_SENTENCE_KEY = 20

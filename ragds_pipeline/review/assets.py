@@ -4,7 +4,7 @@ https://docs.dagster.io/guides/build/assets
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import dagster as dg
@@ -14,15 +14,17 @@ from pydantic import Field
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
 from ragds_pipeline.kb.outline import load_outlines
-from ragds_pipeline.records import Candidate, Decision, Keep
+from ragds_pipeline.records import Candidate, Decision, Keep, RevalidatedItem
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.decision_log import DecisionLog
 from ragds_pipeline.review.importing import ReviewState, SheetImport, import_sheets
 from ragds_pipeline.review.queue import review_rows, still_open, with_failure
+from ragds_pipeline.review.recheck import RECHECK, RECHECK_GUIDE, look_rows, recheck_rows
 from ragds_pipeline.review.resolve import resolve
-from ragds_pipeline.review.rows import ReviewRow
+from ragds_pipeline.review.rows import RECHECK_COLUMNS, ReviewRow
 from ragds_pipeline.review.sheets import SheetFolder
-from ragds_pipeline.storage.metadata import file_link, markdown_table
+from ragds_pipeline.review.standing import with_standing
+from ragds_pipeline.storage.metadata import Facts, file_link, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile
 
@@ -47,21 +49,30 @@ def review_queue(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    revalidated_items: pa.Table,
     candidates: pa.Table,
 ) -> dg.MaterializeResult[pa.Table]:
     """Candidates that still need a person; the sheet to send out is linked here."""
     settings = project.settings()
     found = to_records(Candidate, candidates)
-    decisions = decision_log(settings).latest()
+    came_over = to_records(RevalidatedItem, revalidated_items)
+    decisions = with_standing(decision_log(settings).latest(), came_over)
     unsettled = [c for c in found if c.id not in decisions or decisions[c.id].keep == Keep.FIX]
-    outlines = load_outlines(kb_documents, kb_passages, {candidate.document_path for candidate in unsettled})
+    to_look_at = {item.now_document_path for item in came_over if item.look}
+    outlines = load_outlines(kb_documents, kb_passages, {c.document_path for c in unsettled} | to_look_at)
     resolved = resolve(found, decisions, outlines, shareable_texts(kb_documents), settings.filters)
     queue = still_open(found, resolved.closed)
     shown = review_rows(queue, outlines, settings.review.context_chars)
     shown |= {id_: with_failure(shown[id_], decisions[id_], why) for id_, why in resolved.failed.items()}
-    rows = list(shown.values())
+    stale = recheck_rows(shown, came_over)
+    rows = [stale.get(id_, row) for id_, row in shown.items()]
     folder = SheetFolder.of(settings.data_dir, context.partition_key)
-    csv, xlsx = folder.send(rows)
+    csv, xlsx = folder.send([row for row in rows if row.id not in stale])
+    links: Facts = {"sheet (Excel)": file_link(xlsx), "sheet (CSV)": file_link(csv)}
+    marked = look_rows(found, outlines, came_over, settings.review.context_chars)
+    if stale or marked:
+        csv, xlsx = folder.send([*stale.values(), *marked], RECHECK, RECHECK_GUIDE, RECHECK_COLUMNS)
+        links |= {"recheck sheet (Excel)": file_link(xlsx), "recheck sheet (CSV)": file_link(csv)}
     short = [{"question": r.question[:160], "chunk": r.chunk_id} for r in rows[:30]]
     return dg.MaterializeResult(
         value=to_table(ReviewRow, rows),
@@ -69,8 +80,9 @@ def review_queue(
             "to decide": len(rows),
             "decided before": len(found) - len(rows),
             "corrections that fail": len(resolved.failed),
-            "sheet (Excel)": file_link(xlsx),
-            "sheet (CSV)": file_link(csv),
+            "to recheck": len(stale),
+            "carried over, marked for a look": len(marked),
+            **links,
             "put the returned sheet into": file_link(folder.inbox),
             "preview": markdown_table(short, empty="(nothing to decide)"),
         },
@@ -100,20 +112,22 @@ def review_decisions(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    revalidated_items: pa.Table,
     candidates: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Import returned sheets into the decision log; a sheet with an error is not imported at all."""
     settings = project.settings()
     log = decision_log(settings)
     found = to_records(Candidate, candidates)
-    state = _state(settings, found, kb_documents, kb_passages, log)
+    came_over = to_records(RevalidatedItem, revalidated_items)
+    state = _state(settings, found, kb_documents, kb_passages, with_standing(log.latest(), came_over))
     paths = SheetFolder.of(settings.data_dir, context.partition_key).returned() + [Path(p) for p in config.sheets]
     reviewer = config.reviewer or settings.review.reviewer
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     sheets = import_sheets(paths, state, log.imported(), reviewer, now)
     good = [sheet for sheet in sheets if not sheet.errors and not sheet.before]
     added = [sheet for sheet in good if log.append(sheet.decisions, sheet.sha256)]
-    latest = log.latest()
+    latest = with_standing(log.latest(), came_over)
     counting = [decision for id_, decision in latest.items() if id_ in state.candidates]
     decided = len(state.resolved(latest).closed)
     failed = [sheet for sheet in sheets if sheet.errors]
@@ -141,12 +155,16 @@ def review_decisions(
 
 
 def _state(
-    settings: Settings, candidates: list[Candidate], documents: TableFile, passages: TableFile, log: DecisionLog
+    settings: Settings,
+    candidates: list[Candidate],
+    documents: TableFile,
+    passages: TableFile,
+    decisions: Mapping[str, Decision],
 ) -> ReviewState:
     outlines = load_outlines(documents, passages, {candidate.document_path for candidate in candidates})
     rows = review_rows(candidates, outlines, settings.review.context_chars)
     by_id = {c.id: c for c in candidates}
-    return ReviewState(by_id, rows, outlines, shareable_texts(documents), settings.filters, log.latest())
+    return ReviewState(by_id, rows, outlines, shareable_texts(documents), settings.filters, decisions)
 
 
 def _facts(sheet: SheetImport, added: bool) -> dict[str, object]:

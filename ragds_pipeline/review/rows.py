@@ -13,6 +13,20 @@ from dataclasses import dataclass
 COLUMNS = ("id", "chunk_id", "type", "question", "answer", "evidence", "keep", "note", "context")
 """The columns of the sheet in their order. The context is last, so that the first eight fit on a screen."""
 
+RECHECK_COLUMNS = (
+    "id",
+    "golden_id",
+    "question",
+    "answer",
+    "old evidence",
+    "evidence",
+    "changes",
+    "keep",
+    "note",
+    "context",
+)
+"""The columns of the recheck sheet: old and new evidence side by side, and what changed between them."""
+
 EDITABLE = ("question", "answer", "evidence", "keep", "note")
 """The columns a reviewer may write into; the others are locked in the XLSX and checked on import."""
 
@@ -39,6 +53,12 @@ class ReviewRow:
     evidence: tuple[str, ...]
     context: str
     """The text around the evidence: shown for reading, never read back."""
+    golden_id: str = ""
+    """On a recheck sheet: the id of the frozen item that it stands for."""
+    old_evidence: str = ""
+    """On a recheck sheet: the evidence as it was frozen."""
+    changes: str = ""
+    """On a recheck sheet: what changed, and the changes in words."""
 
 
 def join_spans(spans: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ import io
 import re
 import unicodedata
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ GUIDE = (
 
 _WIDTHS = {
     "id": 10, "chunk_id": 16, "type": 11, "question": 42, "answer": 48,
-    "evidence": 56, "keep": 7, "note": 28, "context": 70,
+    "evidence": 56, "keep": 7, "note": 28, "context": 70, "golden_id": 9, "old evidence": 44, "changes": 44,
 }  # fmt: skip
 _LINE_POINTS = 15
 _MAX_LINES = 20
@@ -71,19 +71,21 @@ _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 _CORE_TIME = b"1980-01-01T00:00:00Z"
 
 
-def write_csv(rows: Iterable[ReviewRow], path: Path) -> None:
-    """Write ``rows`` to ``path`` as CSV: utf-8-sig, so that Excel opens it; commas, quotes, CRLF."""
+def write_csv(rows: Iterable[ReviewRow], path: Path, columns: Sequence[str] = COLUMNS) -> None:
+    """Write ``columns`` of ``rows`` to ``path`` as CSV: utf-8-sig, so that Excel opens it; commas, quotes, CRLF."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(columns)
     for row in rows:
         cells = _texts(row)
-        writer.writerow([to_cell(cells[column]) for column in COLUMNS])
+        writer.writerow([to_cell(cells[column]) for column in columns])
     write_bytes(path, text.getvalue().encode("utf-8-sig"))
 
 
-def write_xlsx(rows: Iterable[ReviewRow], path: Path) -> None:
-    """Write ``rows`` to ``path`` as XLSX.
+def write_xlsx(
+    rows: Iterable[ReviewRow], path: Path, guide: Sequence[str] = GUIDE, columns: Sequence[str] = COLUMNS
+) -> None:
+    """Write ``columns`` of ``rows`` to ``path`` as XLSX, with ``guide`` on a sheet of its own.
 
     ``keep`` has a drop-down, texts are wrapped, the header and the id stay in view, and all columns but
     question, answer, evidence, keep and note are locked; the lock has no password.
@@ -91,14 +93,14 @@ def write_xlsx(rows: Iterable[ReviewRow], path: Path) -> None:
     workbook = openpyxl.Workbook()
     sheet = workbook.active
     sheet.title = SHEET_TITLE
-    sheet.append(COLUMNS)
+    sheet.append(list(columns))
     for cell in sheet[1]:
         cell.font = Font(bold=True)
     count = 0
     for count, row in enumerate(rows, start=1):
-        _fill_row(sheet, count + 1, _texts(row))
-    _lay_out(sheet, last_row=count + 1)
-    _add_guide(workbook.create_sheet(GUIDE_TITLE))
+        _fill_row(sheet, count + 1, _texts(row), columns)
+    _lay_out(sheet, count + 1, columns)
+    _add_guide(workbook.create_sheet(GUIDE_TITLE), guide)
     buffer = io.BytesIO()
     workbook.save(buffer)
     write_bytes(path, _without_clock(buffer.getvalue()))
@@ -115,11 +117,14 @@ def _texts(row: ReviewRow) -> dict[str, str]:
         "keep": "",
         "note": "",
         "context": row.context,
+        "golden_id": row.golden_id,
+        "old evidence": row.old_evidence,
+        "changes": row.changes,
     }
 
 
-def _fill_row(sheet: Any, number: int, texts: Mapping[str, str]) -> None:
-    for index, column in enumerate(COLUMNS, start=1):
+def _fill_row(sheet: Any, number: int, texts: Mapping[str, str], columns: Sequence[str]) -> None:
+    for index, column in enumerate(columns, start=1):
         cell = sheet.cell(number, index)
         text = to_cell(texts[column], typed=True)
         if text:
@@ -129,7 +134,7 @@ def _fill_row(sheet: Any, number: int, texts: Mapping[str, str]) -> None:
         cell.alignment = Alignment(wrap_text=True, vertical="top")
         cell.protection = Protection(locked=column not in EDITABLE)
     # Without a height, programs fit the row to its longest cell, the context: one row would fill a screen.
-    lines = max(_lines(texts[column], _WIDTHS[column]) for column in COLUMNS if column != "context")
+    lines = max(_lines(texts[column], _WIDTHS[column]) for column in columns if column != "context")
     sheet.row_dimensions[number].height = _LINE_POINTS * min(lines, _MAX_LINES)
 
 
@@ -142,8 +147,8 @@ def _lines(text: str, width: int) -> int:
     return lines
 
 
-def _lay_out(sheet: Any, last_row: int) -> None:
-    for index, column in enumerate(COLUMNS, start=1):
+def _lay_out(sheet: Any, last_row: int, columns: Sequence[str]) -> None:
+    for index, column in enumerate(columns, start=1):
         sheet.column_dimensions[openpyxl.utils.get_column_letter(index)].width = _WIDTHS[column]
     sheet.freeze_panes = "E2"  # the question stays in view while one reads the context
     sheet.protection.sheet = True
@@ -151,9 +156,9 @@ def _lay_out(sheet: Any, last_row: int) -> None:
     sheet.protection.formatColumns = False
     sheet.protection.formatRows = False
     sheet.protection.autoFilter = False
-    sheet.auto_filter.ref = f"A1:{openpyxl.utils.get_column_letter(len(COLUMNS))}{last_row}"
+    sheet.auto_filter.ref = f"A1:{openpyxl.utils.get_column_letter(len(columns))}{last_row}"
     if last_row > 1:
-        letter = openpyxl.utils.get_column_letter(COLUMNS.index("keep") + 1)
+        letter = openpyxl.utils.get_column_letter(list(columns).index("keep") + 1)
         # A warning, not a stop: the import also understands はい, sì, ○ and more.
         choice = DataValidation(
             type="list", formula1='"y,n"', allow_blank=True, showErrorMessage=True, errorStyle="warning",
@@ -163,12 +168,12 @@ def _lay_out(sheet: Any, last_row: int) -> None:
         sheet.add_data_validation(choice)
 
 
-def _add_guide(sheet: Any) -> None:
+def _add_guide(sheet: Any, guide: Sequence[str]) -> None:
     sheet.column_dimensions["A"].width = 110
-    for number, line in enumerate(GUIDE, start=1):
+    for number, line in enumerate(guide, start=1):
         cell = sheet.cell(number, 1, line or None)
         cell.alignment = Alignment(wrap_text=True, vertical="top")
-        if number == 1 or not GUIDE[number - 2]:
+        if number == 1 or not guide[number - 2]:
             cell.font = Font(bold=True)
     sheet.protection.sheet = True
 

@@ -77,8 +77,16 @@ def _build(record: type[R], row: dict[str, Any]) -> R:
     if record not in _hints_of:
         _hints_of[record] = get_type_hints(record)
     hints = _hints_of[record]
-    values = {f.name: _revive(hints[f.name], row[f.name]) for f in dataclasses.fields(record)}  # type: ignore[arg-type]
+    values = {}
+    for field in dataclasses.fields(record):  # type: ignore[arg-type]
+        if field.name in row or not _has_default(field):
+            values[field.name] = _revive(hints[field.name], row[field.name])
     return record(**values)
+
+
+def _has_default(field: dataclasses.Field[Any]) -> bool:
+    """Return whether a table of an earlier version, which has no such column yet, can still be read."""
+    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
 def _revive(hint: Any, value: Any) -> Any:
