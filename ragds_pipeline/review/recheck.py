@@ -45,7 +45,8 @@ RECHECK_GUIDE = (
     "e {+aggiunto+}.",
     "Scrivere y in keep se domanda e risposta valgono ancora. Se la risposta è cambiata, correggere answer (e, se "
     "serve, question o evidence) e scrivere y. Scrivere n per togliere la domanda.",
-    "Le righe il cui changes comincia con \"Carried over\" non richiedono risposta: scrivere n solo se non valgono più.",
+    "Le righe il cui changes comincia con \"Carried over\" non richiedono risposta: scrivere n solo se non valgono "
+    "più.",
 )  # fmt: skip
 
 
