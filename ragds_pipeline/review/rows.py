@@ -10,8 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-COLUMNS = ("id", "chunk_id", "type", "question", "answer", "evidence", "keep", "note", "context")
-"""The columns of the sheet in their order. The context is last, so that the first eight fit on a screen."""
+COLUMNS = ("id", "chunk_id", "type", "question", "answer", "evidence", "keep", "note", "context", "judges")
+"""The columns of the sheet in their order. What is only read comes last, so that the first eight fit on a screen."""
+
+FOR_READING = ("context", "judges")
+"""Columns that nobody writes into and that are not read back; a sheet without them is as good."""
 
 EDITABLE = ("question", "answer", "evidence", "keep", "note")
 """The columns a reviewer may write into; the others are locked in the XLSX and checked on import."""
@@ -39,6 +42,8 @@ class ReviewRow:
     evidence: tuple[str, ...]
     context: str
     """The text around the evidence: shown for reading, never read back."""
+    judges: str = ""
+    """Where the votes of a judge were split: the question it was asked, and a reason for each side."""
 
 
 def join_spans(spans: Sequence[str]) -> str:
