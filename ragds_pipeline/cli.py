@@ -98,6 +98,10 @@ def _parser() -> argparse.ArgumentParser:
     story.add_argument("id", help="d-..., c-... or g-...")
     for command in (sheet, freeze, status, story):
         command.add_argument("--version", default="", help="the revision (default: what the KB folder holds now)")
+    probes = add("probes", _probes, "Ask the judges about labelled probes and report how far they can be trusted.")
+    probes.add_argument("--judge", action="append", default=[], help="ambiguity, closed_book, support or class (all)")
+    probes.add_argument("--model", default="", help="the model that judges (default: claude.models.judge)")
+    probes.add_argument("--out", type=Path, help="write the report to this file as well: Markdown, or .json")
     verify = add("verify", _verify, "Check that the files of frozen snapshots are as they were frozen.")
     verify.add_argument("snapshots", nargs="*", type=Path, help="snapshot folders (default: all)")
     ledger = add("ledger", _ledger, "Write every request and reply of the ledger as JSON lines.")
@@ -194,6 +198,21 @@ def _why(arguments: argparse.Namespace) -> None:
         print(why(settings, arguments.version or folder_revision(settings).source_version, arguments.id))
     except UnknownId as error:
         raise Stop(str(error)) from error
+
+
+def _probes(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.calibration.probe_run import ProbesStopped, run_probes
+    from ragds_pipeline.config import load_settings
+
+    settings = load_settings(_config_file(arguments))
+    try:
+        report = run_probes(settings, arguments.judge, arguments.model, lambda line: print(line, flush=True))
+    except ProbesStopped as error:
+        raise Stop(str(error)) from error
+    print(report.markdown)
+    if arguments.out:
+        write_text(arguments.out, report.json if arguments.out.suffix == ".json" else report.markdown)
+        print(f"written to {arguments.out}")
 
 
 def _version(arguments: argparse.Namespace, settings: Settings, instance: dg.DagsterInstance) -> str:

@@ -122,7 +122,9 @@ def _unknown(client: anthropic.Anthropic, model: str) -> Problem:
         return _NO_ENDPOINT
     near = difflib.get_close_matches(model, ids, n=1)
     hint = f"perhaps {near[0]} is meant" if near else f"it has {', '.join(ids[:12])}"
-    return Problem(f"{model} is not a model of this server ({hint}); change claude.models or what else names it", stops=True)
+    return Problem(
+        f"{model} is not a model of this server ({hint}); change claude.models or what else names it", stops=True
+    )
 
 
 def _misfits(

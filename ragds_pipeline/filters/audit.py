@@ -20,8 +20,8 @@ from ragds_pipeline.records import Candidate, Drop, sha256_text
 from ragds_pipeline.storage.schemas import from_json
 
 AUDITED = {judge.name: judge.reason for judge in (AMBIGUITY, SUPPORT, CLASS)}
-"""Stages and reasons that are audited. Not the closed book: whether a model knows the answer without the document cannot
-be told by reading the item, so a person's y or n would say nothing of it. Nor replies without a verdict."""
+"""Stages and reasons that are audited. Not the closed book: whether a model knows the answer without the document
+cannot be told by reading the item, so a person's y or n would say nothing of it. Nor replies without a verdict."""
 
 
 def auditable(drops: Iterable[Drop], kept: Collection[str] = ()) -> list[Candidate]:

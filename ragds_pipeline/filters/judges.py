@@ -117,7 +117,7 @@ def judge_request(judge: Judge, fields: Fields, item: str, settings: Settings, v
 
 def cached_rubric(judge: Judge, settings: Settings) -> str:
     """Return, in words, whether the judge's rubric can be read from the prompt cache, as all its requests begin so."""
-    nothing = {name: "" for name in ("question", "answer", "reference", "type", "difficulty", "hops")}
+    nothing = dict.fromkeys(("question", "answer", "reference", "type", "difficulty", "hops"), "")
     tokens, least = cacheable(judge_request(judge, {**nothing, "spans": []}, "", settings).params)
     if not settings.claude.caching:
         return "no: claude.caching is off"

@@ -81,9 +81,7 @@ def ask_judges(items: Items, claude: Asker, settings: Settings, task: str = "") 
     return {item: decide(items[item][0], item, cast, settings) for item, cast in votes.items()}
 
 
-def _vote(
-    items: Items, claude: Asker, settings: Settings, numbers: Sequence[int], task: str
-) -> dict[str, list[Vote]]:
+def _vote(items: Items, claude: Asker, settings: Settings, numbers: Sequence[int], task: str) -> dict[str, list[Vote]]:
     requests = {
         item: [judge_request(judge, fields, item, settings, vote=number) for number in numbers]
         for item, (judge, fields) in items.items()

@@ -112,8 +112,8 @@ def _corrected_audits(name: str, decisions: Sequence[RowDecision], state: Review
     if not rows:
         return []
     message = (
-        f"{place(name, rows[0].line)}: {', '.join(row.id for row in rows)}: dropped by a judge and on the sheet to audit "
-        "it. The correction counts for that and is kept, but the item does not enter the golden set"
+        f"{place(name, rows[0].line)}: {', '.join(row.id for row in rows)}: dropped by a judge and on the sheet to "
+        "audit it. The correction counts for that and is kept, but the item does not enter the golden set"
     )
     return [Problem(rows[0].line, "", "audited_correction", message, Severity.WARNING)]
 

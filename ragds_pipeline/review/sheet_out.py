@@ -35,8 +35,8 @@ GUIDE = (
     "2. Is the answer right and complete, exceptions in other documents included?",
     "3. Are the spans right: copied from the text, enough to prove the answer, none needless? A line [...] parts two.",
     "4. Does the difficulty fit? The questions here are easy ones: one place in one document answers them.",
-    "The context shows the place in the document; the evidence stands between ⟦ and ⟧. Where judges is filled, Claude was "
-    "of two minds: both reasons stand there, and you decide.",
+    "The context shows the place in the document; the evidence stands between ⟦ and ⟧. Where judges is filled, Claude "
+    "was of two minds: both reasons stand there, and you decide.",
     "To say what is wrong, begin the note on an n with unclear: / answer: / evidence: / difficulty: / known: (known: "
     "it can be answered without the document). Such notes also measure Claude's judges.",
     "",
@@ -48,7 +48,8 @@ GUIDE = (
     "2. 回答は正しく、漏れがないか。他の文書にある例外も考慮すること。",
     "3. 根拠は正しいか。本文のとおりで、回答を裏付けるのに足り、余分がないか。[...] だけの行は根拠と根拠の区切り。",
     "4. 難易度は合っているか。ここにあるのは易しい質問で、一つの文書の一か所で答えられるもの。",
-    "context 列は文書中の場所で、⟦ と ⟧ の間が根拠です。judges 列があるときは Claude の判断が割れています。両方の理由を読んで決めてください。",
+    "context 列は文書中の場所で、⟦ と ⟧ の間が根拠です。judges 列に記入があれば Claude の判断が割れています。"
+    "両方の理由を読んで決めてください。",
     "n の理由は note の初めに 曖昧: / 回答: / 根拠: / 難易度: / 常識:(文書なしで答えられる)のどれかで示してください。"
     "Claude の判定の精度を測るのにも使います。",
     "",
@@ -63,8 +64,8 @@ GUIDE = (
     "4. La difficoltà è adeguata? Qui le domande sono facili: risponde un solo punto di un solo documento.",
     "La colonna context mostra il punto del documento; l'evidenza sta fra ⟦ e ⟧. Se judges è compilata, Claude è "
     "diviso: vi stanno le due ragioni, decide Lei.",
-    "Per dire che cosa non va, cominciare la nota di una n con ambigua: / risposta: / evidenza: / difficoltà: / risaputa: "
-    "(risaputa: si risponde anche senza il documento). Queste note misurano anche i giudici di Claude.",
+    "Per dire che cosa non va, cominciare la nota di una n con ambigua: / risposta: / evidenza: / difficoltà: / "
+    "risaputa: (risaputa: si risponde anche senza il documento). Queste note misurano anche i giudici di Claude.",
 )
 
 _WIDTHS = {
