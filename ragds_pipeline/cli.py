@@ -94,9 +94,11 @@ def _parser() -> argparse.ArgumentParser:
     sheet.add_argument("--reviewer", default="", help="who decided (default: review.reviewer of ragds.yaml)")
     freeze = add("freeze", _freeze, "Freeze what has been decided into a snapshot; the checks must pass.")
     status = add("status", _status, "Show the funnel, cost and files of a revision.")
+    funnel = add("funnel", _funnel, "Show what each stage let through and dropped, whole or in parts, with examples.")
+    funnel.add_argument("--by", choices=("document", "type", "language", "reason"), help="in which parts")
     story = add("why", _why, "Tell the whole story of one draft, candidate or golden item, by its id.")
     story.add_argument("id", help="d-..., c-... or g-...")
-    for command in (sheet, freeze, status, story):
+    for command in (sheet, freeze, status, story, funnel):
         command.add_argument("--version", default="", help="the revision (default: what the KB folder holds now)")
     probes = add("probes", _probes, "Ask the judges about labelled probes and report how far they can be trusted.")
     probes.add_argument("--judge", action="append", default=[], help="ambiguity, closed_book, support or class (all)")
@@ -186,6 +188,20 @@ def _status(arguments: argparse.Namespace) -> None:
 
     settings = load_settings(_config_file(arguments))
     _show(settings, arguments.version or folder_revision(settings).source_version)
+
+
+def _funnel(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.config import load_settings
+    from ragds_pipeline.funnel_view import bars, in_parts, view
+    from ragds_pipeline.kb.assets import folder_revision
+
+    settings = load_settings(_config_file(arguments))
+    version = arguments.version or folder_revision(settings).source_version
+    found = view(settings, version)
+    if not any(each.came_in for each in found.steps):
+        raise Stop(f"revision {version} has no questions yet: ragds run")
+    print(f"Funnel of revision {version}")
+    print("\n".join(in_parts(found, arguments.by) if arguments.by else bars(found.steps)))
 
 
 def _why(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The probes from the command line: an estimate, the answers, the report. The asset ``probe_verdicts`` does the same."""
+"""The probes from the command line: estimate, answers, report. ``probe_verdicts`` is the same as an asset."""
 
 from __future__ import annotations
 

@@ -26,11 +26,17 @@ cannot be told by reading the item, so a person's y or n would say nothing of it
 
 def auditable(drops: Iterable[Drop], kept: Collection[str] = ()) -> list[Candidate]:
     """Return every dropped candidate that may be audited, each once, those in ``kept`` (by id) left out."""
+    wanted = (d for d in drops if AUDITED.get(d.stage) == d.reason and d.item_id not in kept)
+    return list(dropped_candidates(wanted).values())
+
+
+def dropped_candidates(drops: Iterable[Drop]) -> dict[str, Candidate]:
+    """Return the candidates that judges dropped, whole as they were, by id; other drops are passed over."""
     found: dict[str, Candidate] = {}
     for drop in drops:
-        if AUDITED.get(drop.stage) == drop.reason and drop.payload and drop.item_id not in kept:
-            found.setdefault(drop.item_id, from_json(Candidate, json.loads(drop.payload)))
-    return list(found.values())
+        if drop.item_id.startswith("c-") and drop.payload and drop.item_id not in found:
+            found[drop.item_id] = from_json(Candidate, json.loads(drop.payload))
+    return found
 
 
 def audited(drops: Iterable[Drop], settings: ReviewSettings, kept: Collection[str] = ()) -> list[Candidate]:

@@ -75,6 +75,14 @@ CLASS = Judge("class", INCORRECT, "wrong_class", _classed)
 JUDGES = (AMBIGUITY, CLOSED_BOOK, SUPPORT, CLASS)
 """All judges in the order in which they are asked: an item that one drops is not sent to the next."""
 
+REASONS = {
+    AMBIGUITY.reason: "the question, read alone, has more than one meaning, or it is unclear what to answer",
+    CLOSED_BOOK.reason: "a model answered it without the document, so it measures no retrieval",
+    SUPPORT.reason: "the answer does not follow from the evidence alone, wholly",
+    CLASS.reason: "the item is not of the type or the difficulty that it claims",
+}
+"""The reason for which each judge drops."""
+
 
 def fields_of(candidate: Candidate) -> dict[str, Any]:
     """Return what judges are shown of a candidate."""

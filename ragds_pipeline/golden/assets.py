@@ -16,11 +16,15 @@ from ragds_pipeline import __version__
 from ragds_pipeline.candidates.assets import drop_facts
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
+from ragds_pipeline.filters.breakdown import By, Stage, by_reason, cells, filter_stages, parts, stage_of
 from ragds_pipeline.filters.claude_filter import enabled_judges
-from ragds_pipeline.filters.funnel import as_markdown, judge_steps, step
+from ragds_pipeline.filters.funnel import as_markdown
+from ragds_pipeline.filters.funnel_report import MEANINGS, examples_table, parts_table, picture, reasons_table
 from ragds_pipeline.filters.judges import rubric_version
+from ragds_pipeline.golden.accept import REASONS as REVIEW_REASONS
 from ragds_pipeline.golden.accept import accept
 from ragds_pipeline.golden.coverage import by_document, by_language_and_type, coverage
+from ragds_pipeline.golden.items import REASONS as FREEZE_REASONS
 from ragds_pipeline.golden.items import prepare
 from ragds_pipeline.golden.registry import Registry
 from ragds_pipeline.golden.snapshot import Contents, freeze, register
@@ -33,7 +37,9 @@ from ragds_pipeline.records import (
     AskedRow,
     Candidate,
     Decision,
+    Draft,
     Drop,
+    FunnelCell,
     FunnelStep,
     GivenId,
     GoldenItem,
@@ -42,6 +48,7 @@ from ragds_pipeline.records import (
     Verdict,
 )
 from ragds_pipeline.resources import Project, kb_revisions
+from ragds_pipeline.storage import svg
 from ragds_pipeline.storage.metadata import Facts, file_link, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile
@@ -77,7 +84,12 @@ def confidential_paths(documents: TableFile) -> set[str]:
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
         "funnel": dg.AssetOut(
-            description="In and out of every stage, from questions asked for to items frozen; it must add up.",
+            description="In and out of every stage, by document, type, language and reason, with examples; it must add "
+            "up.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="2",
+        ),
+        "funnel_cells": dg.AssetOut(
+            description="The funnel in its smallest parts: one row a stage, document, type, language and fate.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
     },
@@ -112,23 +124,20 @@ def golden_items(
     ready = prepare(accepted.items, given, context.partition_key, settings.golden, said, alike)
     asked = to_records(AskedRow, draft_requests) + to_records(AskedRow, top_up_requests)
     filter_drops = [d for t in (draft_drops, code_drops, judge_drops, top_up_drops) for d in to_records(Drop, t)]
-    made = drafts.num_rows + top_up_drafts.num_rows
-    judged = judge_steps(enabled_judges(settings), said, filter_drops)
-    steps = [
-        step(
-            "generate", sum(max(row.asked, row.drafts + row.drops) for row in asked), made,
-            [d for d in filter_drops if d.stage == "generate"], _rounds(asked),
-        ),
-        step("code", made, judged[0].came_in if judged else len(found), [d for d in filter_drops if d.stage == "code"]),
-        *judged,
-        accepted.step,
-        ready.step,
-    ]  # fmt: skip
+    made = to_records(Draft, drafts) + to_records(Draft, top_up_drafts)
+    frozen = {item.provenance.candidate_id for item in ready.items}
+    stages = [
+        *filter_stages(asked, made, filter_drops, enabled_judges(settings), said, found),
+        stage_of(accepted.step, [c for c, _ in accepted.items], accepted.drops),
+        stage_of(ready.step, [c for c, _ in accepted.items if c.id in frozen], ready.drops),
+    ]
+    steps, small = [stage.step for stage in stages], cells(stages)
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
         "golden_items": (GoldenItem, ready.items, {"items": len(ready.items), "preview": _preview(ready.items)}),
         "golden_ids": (GivenId, ready.given, {"new ids": len(ready.given)}),
         "golden_drops": (Drop, drops := accepted.drops + ready.drops, drop_facts(drops)),
-        "funnel": (FunnelStep, steps, {"funnel": dg.MetadataValue.md(as_markdown(steps))}),
+        "funnel": (FunnelStep, steps, funnel_facts(stages, small)),
+        "funnel_cells": (FunnelCell, small, {"kinds": len({(c.document_path, c.type, c.language) for c in small})}),
     }
     for key, (record, values, facts) in results.items():
         yield dg.MaterializeResult(asset_key=key, value=to_table(record, values), metadata=facts)
@@ -207,9 +216,20 @@ def coverage_of_kb(
     )
 
 
-def _rounds(asked: Sequence[AskedRow]) -> str:
-    rounds = 1 + max((row.round for row in asked), default=0)
-    return f"{rounds} round{'s' if rounds > 1 else ''}"
+def funnel_facts(stages: Sequence[Stage], small: Sequence[FunnelCell]) -> Facts:
+    """Return the metadata of the funnel: the whole, a picture, its parts, the reasons and examples of each."""
+    steps = [stage.step for stage in stages]
+    names = [each.stage for each in steps]
+    reasons = by_reason(stages)
+    by: tuple[By, ...] = ("document", "type", "language")
+    texts = {
+        "funnel": as_markdown(steps),
+        "picture": svg.as_markdown(picture(steps), "what came into each stage and what it kept"),
+        **{f"by {each}": parts_table(parts(small, names, each), names, each) for each in by},
+        "by reason": reasons_table(reasons, {**MEANINGS, **REVIEW_REASONS, **FREEZE_REASONS}),
+        "examples": examples_table(reasons),
+    }
+    return {name: dg.MetadataValue.md(text) for name, text in texts.items()}
 
 
 def _preview(items: Sequence[GoldenItem]) -> dg.MarkdownMetadataValue:

@@ -10,8 +10,8 @@ from ragds_pipeline.records import Candidate, Decision, Evidence, Verdict
 def candidate(id_: str, language: str = "en") -> Candidate:
     evidence = Evidence("a.md", 0, 4, "span", "a#1", "", "", True, "exact")
     return Candidate(
-        id_, f"d-{id_}", "a.md", "a#1", f"Question {id_}?", "answer", "fact", "easy", "single", language, "v1", (evidence,),
-        "generated", "", 0, "k", "m", "p",
+        id_, f"d-{id_}", "a.md", "a#1", f"Question {id_}?", "answer", "fact", "easy", "single", language, "v1",
+        (evidence,), "generated", "", 0, "k", "m", "p",
     )  # fmt: skip
 
 

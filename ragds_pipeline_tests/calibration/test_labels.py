@@ -98,5 +98,3 @@ def test_what_later_judges_drop_is_a_stratum_of_its_own() -> None:
 def test_closed_book_drops_are_left_out_of_all_together() -> None:
     found = reviewed([verdict("c", "closed_book", CLOSED_BOOK.reason)], [decision("c", "keep")], [], ["c"])
     assert not labels_together(found).rows
-
-

@@ -127,12 +127,12 @@ def test_only_probes_with_all_their_votes_are_known_without_asking(tmp_path: Pat
 
 
 def test_the_cap_holds_and_what_it_stopped_has_no_verdict(tmp_path: Path, server: LoopbackServer) -> None:
-    ours = settings(tmp_path, server, budget_usd="0.30", concurrency=4)
+    ours = settings(tmp_path, server, budget_usd="0.08", concurrency=4)
     report = run_probes(ours, [], "", lambda line: None)
     without = [row for row in json.loads(report.json)["probes"] if not row["got"]]
     assert without and all("over_budget" in row["reason"] for row in without)
     door = Claude(ours)
-    assert sum((each.cost_usd for each in door.ledger.spending()), Decimal(0)) <= Decimal("0.30")
+    assert sum((each.cost_usd for each in door.ledger.spending()), Decimal(0)) <= Decimal("0.08")
     door.close()
 
 
