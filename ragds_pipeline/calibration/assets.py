@@ -106,10 +106,13 @@ def judge_calibration(
 
 def calibration_facts(measured: Sequence[Measured], probed: Sequence[Probed], settings: Settings) -> Facts:
     """Return the metadata of a calibration: the overview with its picture, then everything about each judge."""
-    drawn = svg.as_markdown(chart(measured, settings.filters.judges.min_kappa), "kappa of each judge, with intervals")
+    drawn: Facts = {}
+    for source in dict.fromkeys(each.source for each in measured):
+        found = chart([m for m in measured if m.source == source], settings.filters.judges.min_kappa)
+        drawn[f"kappa, against {source}"] = dg.MetadataValue.md(svg.as_markdown(found, "kappa with its interval"))
     return {
         "judges": dg.MetadataValue.md(report.overview(measured)),
-        "kappa": dg.MetadataValue.md(drawn if measured else "(nothing measured)"),
+        **drawn,
         "planted texts": dg.MetadataValue.md(report.injections(steering(probed))),
         "needless spans": report.needless_spans(needless(probed)),
         **{f"{m.judge}, against {m.source}": dg.MetadataValue.md(report.details(m)) for m in measured},

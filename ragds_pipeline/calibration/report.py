@@ -18,8 +18,7 @@ def overview(measured: Sequence[Measured]) -> str:
     if not measured:
         return "Nothing has been measured: no judge is switched on, nobody has reviewed, no probe has been asked."
     lines = [
-        "| judge | labels from | labels | kappa (95 %) | expected over all items (95 %) | good ones dropped "
-        "| bad ones let through | |",
+        "| judge | labels from | labels | kappa (95 %) | over all items (95 %) | good dropped | bad let through | |",
         "|---|---|--:|---|---|--:|--:|---|",
     ]
     for each in measured:

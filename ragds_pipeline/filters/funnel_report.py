@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ragds_pipeline.candidates.reading import REASONS as READING
 from ragds_pipeline.filters.breakdown import Part, Reason
@@ -15,55 +15,54 @@ from ragds_pipeline.storage import svg
 MEANINGS: Mapping[str, str] = {**READING, **CODE, **VOTES, **JUDGES}
 """What each reason of the filters means."""
 
-_LEFT, _WIDTH, _RIGHT, _ROW, _TOP = 110, 420, 420, 30, 12
-_SHOWN_REASONS = 3
+_LEFT, _WIDTH, _ROW, _BAR = 130, 430, 28, 20
 
 
 def picture(steps: Sequence[FunnelStep]) -> str:
-    """Return an SVG: for each stage what came in (pale) and what it kept (strong), with the reasons beside it."""
+    """Return an SVG: for each stage what came in (pale) and what it kept (strong), with the number kept."""
     most = max((each.came_in for each in steps), default=0) or 1
-    parts = []
-    for at, each in enumerate(steps):
-        y = _TOP + _ROW * at
-        parts.append(svg.text(_LEFT - 10, y + 16, each.stage, anchor="end"))
-        parts.append(svg.box(_LEFT, y + 2, round(_WIDTH * each.came_in / most, 1), _ROW - 10, "#dfe3e8"))
-        parts.append(svg.box(_LEFT, y + 2, round(_WIDTH * each.kept / most, 1), _ROW - 10, svg.STRONG))
-        parts.append(svg.text(_LEFT + _WIDTH + 12, y + 16, _told(each), size=11, fill=svg.FAINT))
-    return svg.picture(_LEFT + _WIDTH + _RIGHT, _TOP + _ROW * len(steps) + 6, parts)
+    rows = [(each, 18 + _ROW * at) for at, each in enumerate(steps)]
 
+    def bars(counts: Iterable[int], colour: str) -> str:
+        lines = [svg.across(y, _LEFT, _LEFT + round(_WIDTH * n / most)) for n, (_, y) in zip(counts, rows, strict=True)]
+        return svg.path(lines, colour, _BAR)
 
-def _told(each: FunnelStep) -> str:
-    if not each.dropped:
-        return f"{each.kept} of {each.came_in}"
-    reasons = [f"{r.reason} {r.count}" for r in each.reasons[:_SHOWN_REASONS]]
-    more = len(each.reasons) - _SHOWN_REASONS
-    return f"{each.kept} of {each.came_in}: {', '.join(reasons)}" + (f" and {more} more reasons" if more > 0 else "")
+    labels = [svg.text(y + 4, f"{each.stage} {each.kept}") for each, y in rows]
+    came_in, kept = bars((s.came_in for s in steps), svg.PALE), bars((s.kept for s in steps), svg.STRONG)
+    return svg.picture(_LEFT + _WIDTH + 10, _ROW * len(steps) + 8, [came_in, kept, *labels])
 
 
 def parts_table(found: Sequence[Part], stages: Sequence[str], name: str) -> str:
     """Return one line a part: how many came in and how many each stage kept, with the sum at the end."""
     if not found:
         return "(nothing came in)"
-    lines = [
-        f"| {name} | asked for | {' | '.join(stages)} | dropped as |",
-        f"|---|--:|{'--:|' * len(stages)}---|",
-    ]
+    lines = [f"| {name} | asked for | {' | '.join(stages)} |", f"|---|--:|{'--:|' * len(stages)}"]
     for part in found:
-        why = ", ".join(f"{reason} {count}" for reason, count in part.reasons)
         numbers = " | ".join(str(n) for n in (part.came_in, *part.kept))
-        lines.append(f"| {_cell(part.name) or '(not known)'} | {numbers} | {_cell(why)} |")
+        lines.append(f"| {_cell(part.name) or '(not known)'} | {numbers} |")
     sums = [sum(p.came_in for p in found), *(sum(p.kept[at] for p in found) for at in range(len(stages)))]
-    lines.append(f"| **all** | {' | '.join(f'**{n}**' for n in sums)} | |")
+    lines.append(f"| **all** | {' | '.join(f'**{n}**' for n in sums)} |")
     return "\n".join(lines)
 
 
+def why_table(found: Sequence[Part], name: str) -> str:
+    """Return one line a part of which anything was dropped: the reasons, most frequent first."""
+    lines = [f"| {name} | dropped | as |", "|---|--:|---|"]
+    for part in found:
+        if part.reasons:
+            why = ", ".join(f"{reason} {count}" for reason, count in part.reasons)
+            total = sum(count for _, count in part.reasons)
+            lines.append(f"| {_cell(part.name) or '(not known)'} | {total} | {_cell(why)} |")
+    return "\n".join(lines) if len(lines) > 2 else "Nothing was dropped."
+
+
 def reasons_table(found: Sequence[Reason], meanings: Mapping[str, str] = MEANINGS) -> str:
-    """Return one line a stage and reason: how many, and what the reason means."""
+    """Return one line a reason, in the order of the funnel: how many, and what it means."""
     if not found:
         return "Nothing was dropped."
-    lines = ["| stage | reason | dropped | what it means |", "|---|---|--:|---|"]
+    lines = ["| reason | dropped | what it means |", "|---|--:|---|"]
     for each in found:
-        lines.append(f"| {each.stage} | {each.reason} | {each.count} | {_cell(meanings.get(each.reason, ''))} |")
+        lines.append(f"| {each.reason} | {each.count} | {_cell(meanings.get(each.reason, ''))} |")
     return "\n".join(lines)
 
 

@@ -19,7 +19,14 @@ from ragds_pipeline.filters.assets import shareable_texts
 from ragds_pipeline.filters.breakdown import By, Stage, by_reason, cells, filter_stages, parts, stage_of
 from ragds_pipeline.filters.claude_filter import enabled_judges
 from ragds_pipeline.filters.funnel import as_markdown
-from ragds_pipeline.filters.funnel_report import MEANINGS, examples_table, parts_table, picture, reasons_table
+from ragds_pipeline.filters.funnel_report import (
+    MEANINGS,
+    examples_table,
+    parts_table,
+    picture,
+    reasons_table,
+    why_table,
+)
 from ragds_pipeline.filters.judges import rubric_version
 from ragds_pipeline.golden.accept import REASONS as REVIEW_REASONS
 from ragds_pipeline.golden.accept import accept
@@ -221,11 +228,13 @@ def funnel_facts(stages: Sequence[Stage], small: Sequence[FunnelCell]) -> Facts:
     steps = [stage.step for stage in stages]
     names = [each.stage for each in steps]
     reasons = by_reason(stages)
-    by: tuple[By, ...] = ("document", "type", "language")
+    names_of: tuple[By, ...] = ("document", "type", "language")
+    by = {name: parts(small, names, name) for name in names_of}
     texts = {
         "funnel": as_markdown(steps),
-        "picture": svg.as_markdown(picture(steps), "what came into each stage and what it kept"),
-        **{f"by {each}": parts_table(parts(small, names, each), names, each) for each in by},
+        "picture": svg.as_markdown(picture(steps), "in and kept, by stage"),
+        **{f"by {name}": parts_table(found, names, name) for name, found in by.items()},
+        **{f"reasons by {name}": why_table(found, name) for name, found in by.items()},
         "by reason": reasons_table(reasons, {**MEANINGS, **REVIEW_REASONS, **FREEZE_REASONS}),
         "examples": examples_table(reasons),
     }
