@@ -155,7 +155,8 @@ class JudgeSettings(_Model):
     """Claude's filters, asked in this order: ambiguity, closed_book, support, class."""
 
     enabled: list[Literal["ambiguity", "closed_book", "support", "class"]] = []
-    """Which judges are asked. Measure them against people first (`ragds` calibration), then trust them."""
+    """Which judges are asked. Measure them first (`ragds probes`, the asset `judge_calibration`), then
+    trust them."""
     votes: int = Field(3, ge=1, le=11)
     """How often a judge is asked about an item whose first vote would drop it. Odd. Unanimous votes decide, split ones
     go to people with both reasons."""
