@@ -94,15 +94,21 @@ def _parser() -> argparse.ArgumentParser:
     sheet.add_argument("--reviewer", default="", help="who decided (default: review.reviewer of ragds.yaml)")
     freeze = add("freeze", _freeze, "Freeze what has been decided into a snapshot; the checks must pass.")
     status = add("status", _status, "Show the funnel, cost and files of a revision.")
+    funnel = add("funnel", _funnel, "Show what each stage let through and dropped, whole or in parts, with examples.")
+    funnel.add_argument("--by", choices=("document", "type", "language", "reason"), help="in which parts")
     story = add("why", _why, "Tell the whole story of one draft, candidate or golden item, by its id.")
     story.add_argument("id", help="d-..., c-... or g-...")
-    for command in (sheet, freeze, status, story):
+    for command in (sheet, freeze, status, story, funnel):
         command.add_argument("--version", default="", help="the revision (default: what the KB folder holds now)")
     compare = add("compare", _compare, "Tell what differs between two frozen sets.")
     compare.add_argument(
         "before", nargs="?", default="", help="e.g. 2026-10-01/snapshot-0001 (default: the last but one)"
     )
     compare.add_argument("now", nargs="?", default="", help="default: the last one")
+    probes = add("probes", _probes, "Ask the judges about labelled probes and report how far they can be trusted.")
+    probes.add_argument("--judge", action="append", default=[], help="ambiguity, closed_book, support or class (all)")
+    probes.add_argument("--model", default="", help="the model that judges (default: claude.models.judge)")
+    probes.add_argument("--out", type=Path, help="write the report to this file as well: Markdown, or .json")
     verify = add("verify", _verify, "Check that the files of frozen snapshots are as they were frozen.")
     verify.add_argument("snapshots", nargs="*", type=Path, help="snapshot folders (default: all)")
     ledger = add("ledger", _ledger, "Write every request and reply of the ledger as JSON lines.")
@@ -189,6 +195,20 @@ def _status(arguments: argparse.Namespace) -> None:
     _show(settings, arguments.version or folder_revision(settings).source_version)
 
 
+def _funnel(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.config import load_settings
+    from ragds_pipeline.funnel_view import bars, in_parts, view
+    from ragds_pipeline.kb.assets import folder_revision
+
+    settings = load_settings(_config_file(arguments))
+    version = arguments.version or folder_revision(settings).source_version
+    found = view(settings, version)
+    if not any(each.came_in for each in found.steps):
+        raise Stop(f"revision {version} has no questions yet: ragds run")
+    print(f"Funnel of revision {version}")
+    print("\n".join(in_parts(found, arguments.by) if arguments.by else bars(found.steps)))
+
+
 def _why(arguments: argparse.Namespace) -> None:
     from ragds_pipeline.config import load_settings
     from ragds_pipeline.kb.assets import folder_revision
@@ -213,6 +233,21 @@ def _compare(arguments: argparse.Namespace) -> None:
     except (LookupError, SnapshotDamaged) as error:
         raise Stop(str(error)) from error
     print(as_markdown(rows, before, now))
+
+
+def _probes(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.calibration.probe_run import ProbesStopped, run_probes
+    from ragds_pipeline.config import load_settings
+
+    settings = load_settings(_config_file(arguments))
+    try:
+        report = run_probes(settings, arguments.judge, arguments.model, lambda line: print(line, flush=True))
+    except ProbesStopped as error:
+        raise Stop(str(error)) from error
+    print(report.markdown)
+    if arguments.out:
+        write_text(arguments.out, report.json if arguments.out.suffix == ".json" else report.markdown)
+        print(f"written to {arguments.out}")
 
 
 def _version(arguments: argparse.Namespace, settings: Settings, instance: dg.DagsterInstance) -> str:

@@ -155,7 +155,8 @@ class JudgeSettings(_Model):
     """Claude's filters, asked in this order: ambiguity, closed_book, support, class."""
 
     enabled: list[Literal["ambiguity", "closed_book", "support", "class"]] = []
-    """Which judges are asked. Measure them against people first (`ragds` calibration), then trust them."""
+    """Which judges are asked. Measure them first (`ragds probes`, the asset `judge_calibration`), then
+    trust them."""
     votes: int = Field(3, ge=1, le=11)
     """How often a judge is asked about an item whose first vote would drop it. Odd. Unanimous votes decide, split ones
     go to people with both reasons."""
@@ -167,6 +168,15 @@ class JudgeSettings(_Model):
     """Models that answer without the document; by default the judge's."""
     max_tokens: int = Field(4_000, ge=256)
     """Upper limit of a judge's reply in tokens, thinking included."""
+    batch_above: int = Field(200, ge=0)
+    """With the ``api`` backend, a filter that has to send more requests than this at once sends them as a message
+    batch: half the price, most done within the hour. 0: never. With ``claude.base_url``, only where it is set here,
+    because other servers often have no batches."""
+    min_kappa: float = Field(0.6, ge=-1, le=1)
+    """Below this agreement with the labels (Cohen's kappa) the check ``judges_agree`` warns. 0.6 is where Landis and
+    Koch begin to call it substantial."""
+    min_labels: int = Field(40, ge=1)
+    """With fewer labels a judge's agreement says nothing, and the check says so."""
 
     @field_validator("votes")
     @classmethod
@@ -196,6 +206,11 @@ class ReviewSettings(_Model):
     """Characters of the document shown before and after the evidence in the sheet's last column."""
     reviewer: str = ""
     """Name written on imported decisions when the import names none."""
+    audit_share: float = Field(0.1, ge=0, le=1)
+    """Share of the candidates that a judge dropped which go on the sheet all the same, unmarked: the only way to learn
+    how often a judge drops what people would keep. They never enter the golden set (docs/filters.md). 0: none."""
+    audit_seed: int = 20261001
+    """Seed of that choice; it depends on nothing but this and the candidate."""
 
 
 class GoldenSettings(_Model):

@@ -12,6 +12,7 @@ from typing import Any
 
 import dagster as dg
 
+from ragds_pipeline.calibration.assets import ASSETS as CALIBRATION
 from ragds_pipeline.candidates.assets import ASSETS as CANDIDATES
 from ragds_pipeline.config import load_settings
 from ragds_pipeline.filters.assets import ASSETS as FILTERS
@@ -26,7 +27,7 @@ from ragds_pipeline.storage.parquet_io import MarkdownIOManager, ParquetIOManage
 CONFIG_VARIABLE = "RAGDS_CONFIG"
 """Environment variable with the path of ``ragds.yaml``; by default the one above this package, else in the folder."""
 
-REVISION_JOB, FREEZE_JOB = "revision_job", "freeze_job"
+REVISION_JOB, FREEZE_JOB, PROBE_JOB = "revision_job", "freeze_job", "probe_job"
 
 revision_job = dg.define_asset_job(
     REVISION_JOB,
@@ -38,11 +39,17 @@ revision_job = dg.define_asset_job(
 
 freeze_job = dg.define_asset_job(
     FREEZE_JOB,
-    selection=dg.AssetSelection.assets("review_decisions", "review_queue")
+    selection=dg.AssetSelection.assets("review_decisions", "review_queue", "judge_calibration", "judge_differences")
     | dg.AssetSelection.assets(*GOLDEN)
     | dg.AssetSelection.checks_for_assets(*GOLDEN),
     description="From returned sheets to a frozen snapshot, and a new sheet of what is left to decide. Stops before "
     "freezing where a check fails.",
+)
+
+probe_job = dg.define_asset_job(
+    PROBE_JOB,
+    selection=dg.AssetSelection.assets("probe_verdicts", "probe_calibration"),
+    description="Ask the judges about labelled probes, of the configured model or of another. No KB needed.",
 )
 
 
@@ -58,9 +65,9 @@ def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) ->
     """Return the definitions for the project of ``config_file``; raise ConfigError where it cannot be used."""
     data = load_settings(config_file).data_dir
     return dg.Definitions(
-        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *REVALIDATION, *GOLDEN],
+        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *CALIBRATION, *REVALIDATION, *GOLDEN],
         asset_checks=CHECKS,
-        jobs=[revision_job, freeze_job],
+        jobs=[revision_job, freeze_job, probe_job],
         # Steps follow one another, and a process for each would cost more (seconds of imports) than all they do.
         executor=dg.in_process_executor,
         resources={

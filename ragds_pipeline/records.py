@@ -442,6 +442,114 @@ class FunnelStep:
 
 
 @dataclass(frozen=True, slots=True)
+class FunnelCell:
+    """Items of one document, type and language that had one fate in one stage. Summed, the cells are the funnel."""
+
+    stage: str
+    document_path: str
+    type: str
+    """Empty where it could not be read."""
+    language: str
+    fate: str
+    """``kept``, or the reason of the drop."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRow:
+    """One judge measured against one source of labels, in one language or in all. Cells count (should be, judged).
+
+    ``correct`` means that the item stays. Figures that cannot be computed are empty, never 0.
+    """
+
+    judge: str
+    """Name of a judge, or ``together``: whether all of them let an item through."""
+    source: str
+    """``people`` or ``probes``."""
+    language: str
+    """Empty for all languages together."""
+    items: int
+    without_verdict: int
+    correct_correct: int
+    correct_incorrect: int
+    incorrect_correct: int
+    incorrect_incorrect: int
+    agreement: float | None
+    agreement_low: float | None
+    agreement_high: float | None
+    kappa: float | None
+    kappa_low: float | None
+    kappa_high: float | None
+    pabak: float | None
+    precision_correct: float | None
+    precision_correct_low: float | None
+    precision_correct_high: float | None
+    recall_correct: float | None
+    recall_correct_low: float | None
+    recall_correct_high: float | None
+    precision_incorrect: float | None
+    precision_incorrect_low: float | None
+    precision_incorrect_high: float | None
+    recall_incorrect: float | None
+    recall_incorrect_low: float | None
+    recall_incorrect_high: float | None
+    expected_kappa: float | None
+    """Kappa over all items judged, of which people saw only a share of the dropped ones; empty for probes."""
+    expected_kappa_low: float | None
+    expected_kappa_high: float | None
+    enough: bool
+    why_not_enough: str
+    model: str
+    rubric: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceRow:
+    """One item on which a judge and its label differ."""
+
+    judge: str
+    source: str
+    rank: int
+    """1 is the worst: bad items that were let through come before good ones that were dropped."""
+    item_id: str
+    language: str
+    should_be: str
+    """``correct`` (stays) or ``incorrect``."""
+    judged: str
+    question: str
+    reason: str
+    """The judge's."""
+    label: str
+    """Where the label comes from: who decided and what they noted, or why the probe was made so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRow:
+    """One labelled probe and what a judge said of it."""
+
+    probe_id: str
+    probe_set: str
+    """Name of a judge, or ``injection``."""
+    judge: str
+    language: str
+    expected: str
+    """The verdict a careful reader gives: ``correct`` or ``incorrect``, as the rubric means them."""
+    got: str
+    """What most votes say, or empty where there is no verdict."""
+    votes: tuple[str, ...]
+    reason: str
+    why: str
+    """Why the label is what it is."""
+    question: str
+    needless_expected: tuple[int, ...]
+    """Spans, from 1, that the answer does not need; only for the support judge."""
+    needless_got: tuple[int, ...]
+    model: str
+    prompt_version: str
+
+
+@dataclass(frozen=True, slots=True)
 class MissingRow:
     """What is still missing of the plan after the last top-up round."""
 

@@ -82,13 +82,16 @@ def register_current(settings: Settings, instance: dg.DagsterInstance) -> str:
 def execute(
     config_file: Path,
     job_name: str,
-    source_version: str,
+    source_version: str | None,
     instance: dg.DagsterInstance,
     resources: Mapping[str, Any] | None = None,
     ops: Mapping[str, Any] | None = None,
     selection: Sequence[str] | None = None,
 ) -> RunOutcome:
-    """Run a job for one revision, or some of its assets, and say how it ended. Nothing is printed while it runs."""
+    """Run a job for one revision, or some of its assets, and say how it ended. Nothing is printed while it runs.
+
+    ``source_version`` is None for a job that belongs to no revision.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.PreviewWarning)
         from ragds_pipeline.definitions import build_defs

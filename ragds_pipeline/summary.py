@@ -11,27 +11,13 @@ import pyarrow as pa
 
 from ragds_pipeline.claude.pricing import PRICES_AS_OF
 from ragds_pipeline.config import Settings
-from ragds_pipeline.filters.funnel import judge_steps, step
-from ragds_pipeline.filters.judges import JUDGES
-from ragds_pipeline.records import (
-    AskedRow,
-    CostRow,
-    Drop,
-    FunnelStep,
-    KbIssue,
-    MissingRow,
-    Outcome,
-    RevalidatedItem,
-    Verdict,
-)
+from ragds_pipeline.funnel_view import WIDTH, bars, view
+from ragds_pipeline.records import AskedRow, CostRow, KbIssue, MissingRow, Outcome, RevalidatedItem
 from ragds_pipeline.resources import TABLES
 from ragds_pipeline.review.sheets import SheetFolder
 from ragds_pipeline.storage.metadata import dollars
 from ragds_pipeline.storage.schemas import to_records
 from ragds_pipeline.storage.tables import TableFile
-
-_WIDTH = 100
-_BAR = 24
 
 
 def summary(settings: Settings, source_version: str) -> str:
@@ -39,7 +25,7 @@ def summary(settings: Settings, source_version: str) -> str:
     tables = _Tables(settings.data_dir / TABLES, source_version)
     lines = [f"Revision {source_version} of {settings.kb_dir}", *_documents(tables), ""]
     lines += _held_against(tables)
-    lines += _funnel(tables)
+    lines += _funnel(settings, source_version, tables)
     lines += ["", *_money(settings, tables), "", *_files(settings, tables, source_version)]
     return "\n".join(lines)
 
@@ -84,14 +70,14 @@ def _held_against(tables: _Tables) -> list[str]:
     lines = [f"Held against {items[0].baseline}: {told}"]
     for item in items:
         if item.outcome in (Outcome.TO_PEOPLE, Outcome.LOST):
-            lines += textwrap.wrap(f"{item.id} {item.question}", _WIDTH, initial_indent="  ", subsequent_indent="    ")
-            lines.append(f"    {item.outcome.replace('_', ' ')}, {item.document_path}: {item.why}"[:_WIDTH])
+            lines += textwrap.wrap(f"{item.id} {item.question}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+            lines.append(f"    {item.outcome.replace('_', ' ')}, {item.document_path}: {item.why}"[:WIDTH])
             if item.diff:
-                lines.append(f"    {' '.join(item.diff.split())}"[:_WIDTH])
+                lines.append(f"    {' '.join(item.diff.split())}"[:WIDTH])
     return [*lines, ""]
 
 
-def _funnel(tables: _Tables) -> list[str]:
+def _funnel(settings: Settings, source_version: str, tables: _Tables) -> list[str]:
     plan = tables.get("question_plan")
     if plan is None:
         return ["Nothing has been planned yet: ragds run"]
@@ -99,44 +85,14 @@ def _funnel(tables: _Tables) -> list[str]:
     lines = [f"Funnel (planned: {planned} questions)"]
     if not tables.is_newer("candidates", than="question_plan"):
         return [*lines, "  the last run did not get through the filters; its error says why (ragds run, or the UI)"]
-    steps = _steps(tables)
-    most = max((each.came_in for each in steps), default=1) or 1
-    for each in steps:
-        bar = "█" * round(_BAR * each.kept / most)
-        lines.append(f"  {each.stage:<11} {each.came_in:>5} in  {each.kept:>5} kept  {each.dropped:>4} dropped  {bar}")
-        if why := ", ".join(f"{reason.reason} {reason.count}" for reason in each.reasons):
-            lines += textwrap.wrap(why, _WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
+    lines += bars(view(settings, source_version).steps)
     missing = to_records(MissingRow, table) if (table := tables.get("missing_questions")) is not None else []
     if missing:
         lines.append(f"  missing of the plan after all rounds: {sum(row.missing for row in missing)}")
-        lines += [f"    {row.document_path}, {row.type}: {row.missing} ({row.reasons})"[:_WIDTH] for row in missing[:8]]
+        lines += [f"    {row.document_path}, {row.type}: {row.missing} ({row.reasons})"[:WIDTH] for row in missing[:8]]
         if len(missing) > 8:
             lines.append(f"    … and {len(missing) - 8} more in the table missing_questions")
     return lines
-
-
-def _steps(tables: _Tables) -> list[FunnelStep]:
-    """Return the whole funnel, or as far as it goes before anything was reviewed."""
-    if (table := tables.get("funnel")) is not None and tables.is_newer("funnel", than="candidates"):
-        return to_records(FunnelStep, table)
-    drops = [d for name in ("draft_drops", "code_drops", "judge_drops", "top_up_drops") for d in _records(tables, name)]
-    made = tables.rows("drafts") + tables.rows("top_up_drafts")
-    unread = [d for d in drops if d.stage == "generate"]
-    by_code = [d for d in drops if d.stage == "code"]
-    said = to_records(Verdict, table) if (table := tables.get("verdicts")) is not None else []
-    passed = tables.rows("candidates") - tables.rows("carried_candidates")
-    asked = [judge for judge in JUDGES if any(verdict.stage == judge.name for verdict in said)]
-    judged = judge_steps(asked, said, drops)
-    return [
-        step("generate", made + len(unread), made, unread),
-        step("code", made, judged[0].came_in if judged else passed, by_code),
-        *judged,
-    ]
-
-
-def _records(tables: _Tables, asset: str) -> list[Drop]:
-    table = tables.get(asset)
-    return [] if table is None else to_records(Drop, table)
 
 
 def _money(settings: Settings, tables: _Tables) -> list[str]:

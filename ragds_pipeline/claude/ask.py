@@ -25,7 +25,7 @@ from ragds_pipeline.claude.ledger import Ledger
 from ragds_pipeline.claude.pricing import PriceTable
 from ragds_pipeline.claude.progress import Progress, ProgressReporter
 from ragds_pipeline.claude.requests import Failure, FailureReason, Reply, Request, Usage, outcome
-from ragds_pipeline.config import ConfigError, Settings
+from ragds_pipeline.config import ClaudeSettings, ConfigError, Settings
 
 Outcome = Reply | Failure
 
@@ -65,18 +65,24 @@ class Claude:
         if settings.claude.backend == "batch" and settings.claude.provider != "anthropic":
             raise ConfigError(f"claude.backend: {settings.claude.provider} has no Message Batches; use api")
         self.prices = PriceTable(settings.claude.prices)
-        for model in settings.claude.models.ids:
+        judges = settings.filters.judges
+        self._answering = tuple(judges.closed_book_models) if "closed_book" in judges.enabled else ()
+        for model in (*settings.claude.models.ids, *self._answering):
             self.prices.of(model)  # an unknown price stops the run here, before anything is sent
         # Without a partition there is nothing a partition's cap could hold for.
         partition_cap = settings.claude.partition_budget_usd if partition else None
         self.budget = Budget(settings.claude.budget_usd, partition_cap)
         self.ledger = Ledger(_ledger_url(settings))
 
-    def ask(self, requests: Sequence[Request]) -> dict[str, Outcome]:
+    def ask(self, requests: Sequence[Request], batch_above: int | None = None) -> dict[str, Outcome]:
         """Return a reply or a typed failure for each request, by its key.
 
         Equal requests are sent once; what is in the ledger is not sent, and what another process is asking just now is
         waited for. A single failed call never costs the others.
+
+        Args:
+            requests: What is asked.
+            batch_above: With the ``api`` backend, more requests than this that have to be sent go as a batch.
 
         Raises:
             RepliesMissing: The requests cannot be answered at all; the open ones are in the outbox.
@@ -85,16 +91,40 @@ class Claude:
         found: dict[str, Outcome] = {}
         self._replay(by_key, found)
         missing = [request for key, request in by_key.items() if key not in found]
-        if missing:
-            (self._from_files if self._settings.backend == "file" else self._from_model)(missing, found)
+        if missing and self._settings.backend == "file":
+            self._from_files(missing, found)
+        elif missing:
+            self._from_model(missing, found, self._sent_with(len(missing), batch_above))
         return {key: found[key] for key in by_key}
 
-    def estimate(self, requests: Sequence[Request]) -> Estimate:
-        """Return what would have to be paid for those of the requests that are not in the ledger."""
+    def known(self, requests: Sequence[Request]) -> dict[str, Outcome]:
+        """Return the outcomes there are already, by key: in the ledger or, with the ``file`` backend, recorded.
+
+        Nothing is sent and nothing is written.
+        """
+        by_key = {request.key: request for request in requests}
+        found: dict[str, Outcome] = {}
+        self._replay(by_key, found)
+        open_ = by_key.keys() - found.keys()
+        if open_ and self._settings.backend == "file":
+            for key, message in read_results(self._recorded, open_):
+                found[key] = outcome(key, message, Decimal(0), replayed=True)
+        return found
+
+    def estimate(self, requests: Sequence[Request], batch_above: int | None = None) -> Estimate:
+        """Return what would have to be paid for those of the requests that are not in the ledger; as ``ask`` does."""
         known = self.ledger.get(request.key for request in requests)
         fresh = {request.key: request for request in requests if request.key not in known}
         api_key = credentials(self._settings) or ""
-        return forecast(list(fresh.values()), self._settings, self.prices, api_key)
+        return forecast(list(fresh.values()), self._sent_with(len(fresh), batch_above), self.prices, api_key)
+
+    def _sent_with(self, count: int, batch_above: int | None) -> ClaudeSettings:
+        """Return the settings that so many requests are sent with: a batch is half the price where one can wait."""
+        settings = self._settings
+        many = batch_above is not None and count > batch_above
+        if many and settings.backend == "api" and settings.provider == "anthropic":
+            return settings.model_copy(update={"backend": "batch"})
+        return settings
 
     def _replay(self, keys: Sequence[str] | dict[str, Request], found: dict[str, Outcome]) -> None:
         for key, entry in self.ledger.get(keys).items():
@@ -119,8 +149,8 @@ class Claude:
                 cost,
             )
 
-    def _from_model(self, missing: list[Request], found: dict[str, Outcome]) -> None:
-        api_key = credentials(self._settings)
+    def _from_model(self, missing: list[Request], found: dict[str, Outcome], settings: ClaudeSettings) -> None:
+        api_key = credentials(settings)
         if api_key is None:
             cost = estimate(missing, self.prices)
             path = self._write_outbox(missing)
@@ -129,17 +159,19 @@ class Claude:
                 f"Set it, or have the requests in {path} answered elsewhere and use claude.backend: file.",
                 cost,
             )
-        if self._settings.check_models and self._settings.provider == "anthropic":
+        backend = settings.backend
+        if backend != self._settings.backend:
+            self._say(f"{len(missing)} requests go as a batch: half the price, most done within the hour")
+        if settings.check_models and settings.provider == "anthropic":
             longest = max(int(request.params["max_tokens"]) for request in missing)
-            for warning in stop_on_problems(check_models(self._settings, api_key, longest)):
+            for warning in stop_on_problems(check_models(settings, api_key, longest, self._answering)):
                 self._say(warning)
         progress = ProgressReporter(len(missing), lambda: self.budget.spent_usd, self._on_progress)
-        backend = self._settings.backend
         with Admission(self.ledger.writer, self.budget, self._run_id, self._partition, backend) as admission:
             still = missing
             while still:
                 admission.start_round()
-                exchange = _Exchange(self, admission, progress, found)
+                exchange = _Exchange(self, settings, admission, progress, found)
                 exchange.send(still, api_key)
                 still = self._wait_for_others(exchange.elsewhere, admission, progress, found)
 
@@ -181,10 +213,15 @@ class _Exchange:
     """One round of calls: the callbacks of a backend, tied to ledger, budget and progress."""
 
     def __init__(
-        self, claude: Claude, admission: Admission, progress: ProgressReporter, found: dict[str, Outcome]
+        self,
+        claude: Claude,
+        settings: ClaudeSettings,
+        admission: Admission,
+        progress: ProgressReporter,
+        found: dict[str, Outcome],
     ) -> None:
         self._claude = claude
-        self._settings = claude._settings
+        self._settings = settings
         self._admission = admission
         self._progress = progress
         self._found = found

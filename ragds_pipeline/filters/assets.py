@@ -15,7 +15,7 @@ from ragds_pipeline.claude import RepliesMissing
 from ragds_pipeline.config import ConfigError, Settings
 from ragds_pipeline.filters.claude_filter import Judged, apply_verdicts, ask_about, enabled_judges
 from ragds_pipeline.filters.code_filter import code_filter
-from ragds_pipeline.filters.judges import JUDGES, Judge
+from ragds_pipeline.filters.judges import JUDGES, Judge, cached_rubric
 from ragds_pipeline.filters.top_up import room_for, top_up
 from ragds_pipeline.kb.outline import load_outlines
 from ragds_pipeline.records import AskedRow, Candidate, Draft, Drop, MissingRow, PlanRow, Verdict
@@ -110,7 +110,8 @@ def _verdict_asset(judge: Judge, earlier: Sequence[Judge], sentence: str) -> dg.
             claude.close()
         except (RepliesMissing, ConfigError) as error:
             raise stopped(error) from error
-        return dg.MaterializeResult(value=to_table(Verdict, found), metadata=verdict_facts(left, found))
+        facts = {**verdict_facts(left, found), "rubric in the prompt cache": cached_rubric(judge, settings)}
+        return dg.MaterializeResult(value=to_table(Verdict, found), metadata=facts)
 
     return verdicts
 
@@ -147,6 +148,7 @@ def verdict_facts(candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) 
         "split, for people": sum(verdict.reason == "split_votes" for verdict in verdicts),
         "voted on": len(voted),
         "votes that disagreed": flips,
+        "flip rate": f"{flips / len(voted):.0%} of the items voted on" if voted else "nothing was voted on",
         "model": verdicts[0].model if verdicts else "",
         "rubric": verdicts[0].prompt_version if verdicts else "",
         "not passed, or split": markdown_table(rows[:40]),

@@ -13,7 +13,8 @@ from typing import Any
 from ragds_pipeline.candidates.fencing import fence
 from ragds_pipeline.candidates.prompts import Prompt, load_prompt
 from ragds_pipeline.claude import Request
-from ragds_pipeline.config import Settings
+from ragds_pipeline.claude.caching import cacheable
+from ragds_pipeline.config import Settings, TaskModel
 from ragds_pipeline.filters.verdict_reader import CORRECT, INCORRECT
 from ragds_pipeline.records import Candidate
 
@@ -74,6 +75,14 @@ CLASS = Judge("class", INCORRECT, "wrong_class", _classed)
 JUDGES = (AMBIGUITY, CLOSED_BOOK, SUPPORT, CLASS)
 """All judges in the order in which they are asked: an item that one drops is not sent to the next."""
 
+REASONS = {
+    AMBIGUITY.reason: "the question, read alone, has more than one meaning, or it is unclear what to answer",
+    CLOSED_BOOK.reason: "a model answered it without the document, so it measures no retrieval",
+    SUPPORT.reason: "the answer does not follow from the evidence alone, wholly",
+    CLASS.reason: "the item is not of the type or the difficulty that it claims",
+}
+"""The reason for which each judge drops."""
+
 
 def fields_of(candidate: Candidate) -> dict[str, Any]:
     """Return what judges are shown of a candidate."""
@@ -103,15 +112,38 @@ def judge_request(judge: Judge, fields: Fields, item: str, settings: Settings, v
     structured = settings.claude.structured_outputs
     form = load_prompt("verdict_form", PROMPTS).fill(form=_form(judge, structured))
     values = {"types": _types(settings)} if judge.name == CLASS.name else {}
+    task = settings.claude.task("judge")
     params: dict[str, Any] = {
-        "model": settings.claude.models.judge,
+        "model": task.model,
         "max_tokens": settings.filters.judges.max_tokens,
         "system": [{"type": "text", "text": f"{rubric(judge).fill(**values)}\n\n{form}"}],
         "messages": [{"role": "user", "content": [{"type": "text", "text": judge.show(fields)}]}],
     }
-    if structured:
-        params["output_config"] = {"format": {"type": "json_schema", "schema": _schema(judge)}}
+    params |= output_params(task, _schema(judge) if structured else None)
     return Request(judge.task, item, params, rubric_version(judge), attempt=vote)
+
+
+def cached_rubric(judge: Judge, settings: Settings) -> str:
+    """Return, in words, whether the judge's rubric can be read from the prompt cache, as all its requests begin so."""
+    nothing = dict.fromkeys(("question", "answer", "reference", "type", "difficulty", "hops"), "")
+    tokens, least = cacheable(judge_request(judge, {**nothing, "spans": []}, "", settings).params)
+    if not settings.claude.caching:
+        return "no: claude.caching is off"
+    model = settings.claude.models.judge
+    if tokens < least:
+        return f"no: about {tokens} tokens, and {model} caches nothing shorter than {least}"
+    return f"yes: about {tokens} tokens, of at least {least} for {model}"
+
+
+def output_params(task: TaskModel, schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the parts of a request that say how hard to think and in which form to reply; empty where none is set."""
+    output: dict[str, Any] = {}
+    if schema is not None:
+        output["format"] = {"type": "json_schema", "schema": schema}
+    if task.effort is not None:
+        output["effort"] = task.effort
+    params: dict[str, Any] = {"output_config": output} if output else {}
+    return params | ({"thinking": {"type": task.thinking}} if task.thinking is not None else {})
 
 
 def _form(judge: Judge, structured: bool) -> str:

@@ -6,7 +6,6 @@ https://docs.dagster.io/guides/test/asset-checks
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -17,13 +16,24 @@ from ragds_pipeline import __version__
 from ragds_pipeline.candidates.assets import drop_facts
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
+from ragds_pipeline.filters.breakdown import By, Stage, by_reason, cells, filter_stages, parts, stage_of
 from ragds_pipeline.filters.claude_filter import enabled_judges
-from ragds_pipeline.filters.funnel import as_markdown, judge_steps, step
+from ragds_pipeline.filters.funnel import as_markdown, joined
+from ragds_pipeline.filters.funnel_report import (
+    MEANINGS,
+    examples_table,
+    parts_table,
+    picture,
+    reasons_table,
+    why_table,
+)
 from ragds_pipeline.filters.judges import rubric_version
+from ragds_pipeline.golden.accept import REASONS as REVIEW_REASONS
 from ragds_pipeline.golden.accept import accept
 from ragds_pipeline.golden.changelog import as_markdown as changelog_page
 from ragds_pipeline.golden.changelog import changelog, totals
 from ragds_pipeline.golden.coverage import by_document, by_language_and_type, coverage
+from ragds_pipeline.golden.items import REASONS as FREEZE_REASONS
 from ragds_pipeline.golden.items import prepare
 from ragds_pipeline.golden.registry import Registry
 from ragds_pipeline.golden.snapshot import Contents, freeze, register
@@ -37,7 +47,9 @@ from ragds_pipeline.records import (
     Candidate,
     ChangelogRow,
     Decision,
+    Draft,
     Drop,
+    FunnelCell,
     FunnelStep,
     GivenId,
     GoldenItem,
@@ -48,6 +60,7 @@ from ragds_pipeline.records import (
 )
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.standing import FROZEN
+from ragds_pipeline.storage import svg
 from ragds_pipeline.storage.metadata import Facts, file_link, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile
@@ -83,11 +96,16 @@ def confidential_paths(documents: TableFile) -> set[str]:
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
         "funnel": dg.AssetOut(
-            description="In and out of every stage, from questions asked for to items frozen; it must add up.",
+            description="In and out of every stage, by document, type, language and reason, with examples; it must add "
+            "up.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="2",
         ),
         "changelog": dg.AssetOut(
             description="What became of every item of the frozen set before this revision, and what is new.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+        ),
+        "funnel_cells": dg.AssetOut(
+            description="The funnel in its smallest parts: one row a stage, document, type, language and fate.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
     },
@@ -123,24 +141,18 @@ def golden_items(
     came_over = to_records(RevalidatedItem, revalidated_items)
     given, alike = registry_of(settings).entries(), settings.filters.duplicate_score
     ready = prepare(accepted.items, given, context.partition_key, settings.golden, said, alike, came_over)
-    joined = carried_candidates.num_rows
     asked = to_records(AskedRow, draft_requests) + to_records(AskedRow, top_up_requests)
     filter_drops = [d for t in (draft_drops, code_drops, judge_drops, top_up_drops) for d in to_records(Drop, t)]
-    made = drafts.num_rows + top_up_drafts.num_rows
-    judged = judge_steps(enabled_judges(settings), said, filter_drops)
-    steps = [
-        step(
-            "generate", sum(max(row.asked, row.drafts + row.drops) for row in asked), made,
-            [d for d in filter_drops if d.stage == "generate"], _rounds(asked),
-        ),
-        step(
-            "code", made, judged[0].came_in if judged else len(found) - joined,
-            [d for d in filter_drops if d.stage == "code"],
-        ),
-        *judged,
-        replace(accepted.step, joined=joined, note=f"{joined} came over" if joined else ""),
-        ready.step,
-    ]  # fmt: skip
+    made = to_records(Draft, drafts) + to_records(Draft, top_up_drafts)
+    frozen = {item.provenance.candidate_id for item in ready.items}
+    carried = {c.id for c in to_records(Candidate, carried_candidates)}
+    new = [candidate for candidate in found if candidate.id not in carried]
+    stages = [
+        *filter_stages(asked, made, filter_drops, enabled_judges(settings), said, new),
+        stage_of(joined(accepted.step, len(carried)), [c for c, _ in accepted.items], accepted.drops),
+        stage_of(ready.step, [c for c, _ in accepted.items if c.id in frozen], ready.drops),
+    ]
+    steps, small = [stage.step for stage in stages], cells(stages)
     drops = accepted.drops + ready.drops
     frozen_before = [item for item in came_over if item.member == FROZEN]
     changes = changelog(frozen_before, ready.items, drops) if came_over else []
@@ -148,7 +160,8 @@ def golden_items(
         "golden_items": (GoldenItem, ready.items, {"items": len(ready.items), "preview": _preview(ready.items)}),
         "golden_ids": (GivenId, ready.given, {"new ids": len(ready.given)}),
         "golden_drops": (Drop, drops, drop_facts(drops)),
-        "funnel": (FunnelStep, steps, {"funnel": dg.MetadataValue.md(as_markdown(steps))}),
+        "funnel": (FunnelStep, steps, funnel_facts(stages, small)),
+        "funnel_cells": (FunnelCell, small, {"kinds": len({(c.document_path, c.type, c.language) for c in small})}),
         "changelog": (ChangelogRow, changes, changelog_facts(changes, came_over, context.partition_key)),
     }
     for key, (record, values, facts) in results.items():
@@ -245,9 +258,22 @@ def changelog_facts(rows: Sequence[ChangelogRow], came_over: Sequence[Revalidate
     return {**totals(rows), "changelog": dg.MetadataValue.md(changelog_page(rows, came_over[0].baseline, version))}
 
 
-def _rounds(asked: Sequence[AskedRow]) -> str:
-    rounds = 1 + max((row.round for row in asked), default=0)
-    return f"{rounds} round{'s' if rounds > 1 else ''}"
+def funnel_facts(stages: Sequence[Stage], small: Sequence[FunnelCell]) -> Facts:
+    """Return the metadata of the funnel: the whole, a picture, its parts, the reasons and examples of each."""
+    steps = [stage.step for stage in stages]
+    names = [each.stage for each in steps]
+    reasons = by_reason(stages)
+    names_of: tuple[By, ...] = ("document", "type", "language")
+    by = {name: parts(small, names, name) for name in names_of}
+    texts = {
+        "funnel": as_markdown(steps),
+        "picture": svg.as_markdown(picture(steps), "in and kept, by stage"),
+        **{f"by {name}": parts_table(found, names, name) for name, found in by.items()},
+        **{f"reasons by {name}": why_table(found, name) for name, found in by.items()},
+        "by reason": reasons_table(reasons, {**MEANINGS, **REVIEW_REASONS, **FREEZE_REASONS}),
+        "examples": examples_table(reasons),
+    }
+    return {name: dg.MetadataValue.md(text) for name, text in texts.items()}
 
 
 def _preview(items: Sequence[GoldenItem]) -> dg.MarkdownMetadataValue:

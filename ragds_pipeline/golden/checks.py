@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import dagster as dg
 import pyarrow as pa
 
+from ragds_pipeline.filters import breakdown
 from ragds_pipeline.golden import verify
 from ragds_pipeline.golden.assets import confidential_paths, registry_of
 from ragds_pipeline.golden.changelog import faults as changelog_faults
@@ -15,6 +16,7 @@ from ragds_pipeline.kb.documents import texts
 from ragds_pipeline.records import (
     Candidate,
     ChangelogRow,
+    FunnelCell,
     FunnelStep,
     GivenId,
     GoldenItem,
@@ -31,7 +33,7 @@ _CHECKS = {
     "spans_resolve": "Every span and alternative holds its text at its exact place in the normalised document.",
     "ids_stable": "Ids are unique, and items frozen before keep their id and their side of the split.",
     "nothing_confidential": "No item rests on, or names a place in, a document that is confidential now.",
-    "funnel_reconciles": "Every stage adds up: in = kept + dropped by reason, and hands on what it kept.",
+    "funnel_reconciles": "Every stage adds up, in its parts too: in = kept + dropped by reason, handed on to the next.",
     "split_leak_free": "No evidence and no near-equal question stands on both sides of the split.",
     "changelog_adds_up": "Every item of the set before is told of once, and so is every item of this one.",
     "requested_is_delivered": "For each document and type: planned = delivered + reported as missing.",
@@ -41,6 +43,7 @@ _READ = (
     "kb_documents",
     "golden_ids",
     "funnel",
+    "funnel_cells",
     "question_plan",
     "candidates",
     "missing_questions",
@@ -68,6 +71,7 @@ def golden_checks(
     kb_documents: TableFile,
     golden_ids: pa.Table,
     funnel: pa.Table,
+    funnel_cells: pa.Table,
     question_plan: pa.Table,
     candidates: pa.Table,
     missing_questions: pa.Table,
@@ -79,12 +83,13 @@ def golden_checks(
     settings = project.settings()
     paths = {path for item in items for path in verify.documents_of(item)}
     kinds = [(c.document_path, c.difficulty, c.type) for c in to_records(Candidate, candidates)]
+    steps, small = to_records(FunnelStep, funnel), to_records(FunnelCell, funnel_cells)
     plan, absent = to_records(PlanRow, question_plan), to_records(MissingRow, missing_questions)
     found = {
         "spans_resolve": verify.spans_resolve(items, texts(kb_documents, paths)),
         "ids_stable": verify.ids_stable(items, to_records(GivenId, golden_ids), registry_of(settings).known()),
         "nothing_confidential": verify.nothing_confidential(items, confidential_paths(kb_documents)),
-        "funnel_reconciles": verify.funnel_reconciles(to_records(FunnelStep, funnel), items),
+        "funnel_reconciles": verify.funnel_reconciles(steps, items) + breakdown.faults(steps, small),
         "split_leak_free": verify.split_leak_free(items, settings.filters.duplicate_score),
         "changelog_adds_up": _changelog_faults(changelog, revalidated_items, len(items)),
         "requested_is_delivered": verify.requested_is_delivered(plan, kinds, absent),

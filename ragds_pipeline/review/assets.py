@@ -13,12 +13,13 @@ from pydantic import Field
 
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
+from ragds_pipeline.filters.audit import auditable, audited
 from ragds_pipeline.kb.outline import load_outlines
-from ragds_pipeline.records import Candidate, Decision, Keep, RevalidatedItem
+from ragds_pipeline.records import Candidate, Decision, Drop, Keep, RevalidatedItem, Verdict
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.decision_log import DecisionLog
 from ragds_pipeline.review.importing import ReviewState, SheetImport, import_sheets
-from ragds_pipeline.review.queue import review_rows, still_open, with_failure
+from ragds_pipeline.review.queue import judges_say, review_rows, still_open, with_failure
 from ragds_pipeline.review.recheck import RECHECK, RECHECK_GUIDE, look_rows, recheck_rows
 from ragds_pipeline.review.resolve import resolve
 from ragds_pipeline.review.rows import RECHECK_COLUMNS, ReviewRow
@@ -42,7 +43,7 @@ def decision_log(settings: Settings) -> DecisionLog:
 
 @dg.asset(
     partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"csv", "xlsx"}, owners=OWNERS,
-    code_version="2", deps=["review_decisions"],
+    code_version="3", deps=["review_decisions"],
 )  # fmt: skip
 def review_queue(
     context: dg.AssetExecutionContext,
@@ -51,18 +52,24 @@ def review_queue(
     kb_passages: TableFile,
     revalidated_items: pa.Table,
     candidates: pa.Table,
+    verdicts: pa.Table,
+    judge_drops: pa.Table,
+    top_up_drops: pa.Table,
 ) -> dg.MaterializeResult[pa.Table]:
     """Candidates that still need a person; the sheet to send out is linked here."""
     settings = project.settings()
     found = to_records(Candidate, candidates)
     came_over = to_records(RevalidatedItem, revalidated_items)
     decisions = with_standing(decision_log(settings).latest(), came_over)
-    unsettled = [c for c in found if c.id not in decisions or decisions[c.id].keep == Keep.FIX]
+    audit = audited(_drops(judge_drops, top_up_drops), settings.review, {candidate.id for candidate in found})
+    to_audit = [candidate for candidate in audit if candidate.id not in decisions]
+    unsettled = [c for c in found if c.id not in decisions or decisions[c.id].keep == Keep.FIX] + to_audit
     to_look_at = {item.now_document_path for item in came_over if item.look}
     outlines = load_outlines(kb_documents, kb_passages, {c.document_path for c in unsettled} | to_look_at)
     resolved = resolve(found, decisions, outlines, shareable_texts(kb_documents), settings.filters)
-    queue = still_open(found, resolved.closed)
-    shown = review_rows(queue, outlines, settings.review.context_chars)
+    queue = still_open([*found, *to_audit], resolved.closed)
+    said = judges_say(to_records(Verdict, verdicts))
+    shown = review_rows(queue, outlines, settings.review.context_chars, said)
     shown |= {id_: with_failure(shown[id_], decisions[id_], why) for id_, why in resolved.failed.items()}
     stale = recheck_rows(shown, came_over)
     rows = [stale.get(id_, row) for id_, row in shown.items()]
@@ -78,10 +85,12 @@ def review_queue(
         value=to_table(ReviewRow, rows),
         metadata={
             "to decide": len(rows),
-            "decided before": len(found) - len(rows),
+            "decided before": len(found) + len(to_audit) - len(rows),
             "corrections that fail": len(resolved.failed),
             "to recheck": len(stale),
             "carried over, marked for a look": len(marked),
+            "of them for the audit of the judges": len(to_audit),
+            "of them with split votes": sum(bool(row.judges) for row in rows),
             **links,
             "put the returned sheet into": file_link(folder.inbox),
             "preview": markdown_table(short, empty="(nothing to decide)"),
@@ -114,13 +123,18 @@ def review_decisions(
     kb_passages: TableFile,
     revalidated_items: pa.Table,
     candidates: pa.Table,
+    judge_drops: pa.Table,
+    top_up_drops: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Import returned sheets into the decision log; a sheet with an error is not imported at all."""
     settings = project.settings()
     log = decision_log(settings)
     found = to_records(Candidate, candidates)
     came_over = to_records(RevalidatedItem, revalidated_items)
-    state = _state(settings, found, kb_documents, kb_passages, with_standing(log.latest(), came_over))
+    # All that could be audited, not the sample of now: a sheet stays importable when the share or the seed changes.
+    audit = auditable(_drops(judge_drops, top_up_drops), {candidate.id for candidate in found})
+    decisions = with_standing(log.latest(), came_over)
+    state = _state(settings, found, audit, kb_documents, kb_passages, decisions)
     paths = SheetFolder.of(settings.data_dir, context.partition_key).returned() + [Path(p) for p in config.sheets]
     reviewer = config.reviewer or settings.review.reviewer
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
@@ -128,7 +142,7 @@ def review_decisions(
     good = [sheet for sheet in sheets if not sheet.errors and not sheet.before]
     added = [sheet for sheet in good if log.append(sheet.decisions, sheet.sha256)]
     latest = with_standing(log.latest(), came_over)
-    counting = [decision for id_, decision in latest.items() if id_ in state.candidates]
+    counting = [decision for id_, decision in latest.items() if id_ in state.rows]
     decided = len(state.resolved(latest).closed)
     failed = [sheet for sheet in sheets if sheet.errors]
     errors = [problem.message for sheet in failed for problem in sheet.errors]
@@ -139,6 +153,7 @@ def review_decisions(
             "decided": decided,
             "open": len(found) - decided,
             **{f"decided: {kind}": sum(d.keep == kind for d in counting) for kind in ("keep", "fix", "drop")},
+            "of these, audited drops of the judges": sum(d.candidate_id not in state.candidates for d in counting),
             "sheets imported now": len(added),
             "sheets": markdown_table([_facts(sheet, sheet in added) for sheet in sheets], empty="(none in the inbox)"),
             "problems": markdown_table(_problems(sheets), empty="(none)"),
@@ -154,15 +169,21 @@ def review_decisions(
     )
 
 
+def _drops(*tables: pa.Table) -> list[Drop]:
+    return [drop for table in tables for drop in to_records(Drop, table)]
+
+
 def _state(
     settings: Settings,
     candidates: list[Candidate],
+    audit: list[Candidate],
     documents: TableFile,
     passages: TableFile,
     decisions: Mapping[str, Decision],
 ) -> ReviewState:
-    outlines = load_outlines(documents, passages, {candidate.document_path for candidate in candidates})
-    rows = review_rows(candidates, outlines, settings.review.context_chars)
+    shown = [*candidates, *audit]
+    outlines = load_outlines(documents, passages, {candidate.document_path for candidate in shown})
+    rows = review_rows(shown, outlines, settings.review.context_chars)
     by_id = {c.id: c for c in candidates}
     return ReviewState(by_id, rows, outlines, shareable_texts(documents), settings.filters, decisions)
 

@@ -49,6 +49,7 @@ class ReviewState:
 
     candidates: Mapping[str, Candidate]
     rows: Mapping[str, ReviewRow]
+    """What may stand on a sheet: the candidates, and what judges dropped and people audit."""
     outlines: Mapping[str, Outline]
     documents: Documents
     settings: FilterSettings
@@ -100,8 +101,21 @@ def _read(path: Path, state: ReviewState, imported: Collection[str], reviewer: s
     problems = read.problems
     if not reviewer.strip():
         problems = (Problem(0, "", "no_reviewer", f"{place(path.name, 0)}: {NO_REVIEWER}"), *problems)
+    problems = (*problems, *_corrected_audits(path.name, read.decisions, state))
     decisions = tuple(_decision(path.name, row, state, reviewer.strip(), now) for row in read.decisions)
     return _with(SheetImport(path.name, sha256, decisions, read.undecided, ()), problems)
+
+
+def _corrected_audits(name: str, decisions: Sequence[RowDecision], state: ReviewState) -> list[Problem]:
+    """Say, once, that corrections of audited items do not enter the golden set: the reviewer could not know."""
+    rows = [row for row in decisions if row.keep is Keep.FIX and row.id not in state.candidates]
+    if not rows:
+        return []
+    message = (
+        f"{place(name, rows[0].line)}: {', '.join(row.id for row in rows)}: dropped by a judge and on the sheet to "
+        "audit it. The correction counts for that and is kept, but the item does not enter the golden set"
+    )
+    return [Problem(rows[0].line, "", "audited_correction", message, Severity.WARNING)]
 
 
 def _with(sheet: SheetImport, problems: Sequence[Problem]) -> SheetImport:

@@ -20,7 +20,7 @@ from openpyxl.styles import Alignment, Font, Protection
 from openpyxl.worksheet.datavalidation import DataValidation
 
 from ragds_pipeline.review.cells import to_cell
-from ragds_pipeline.review.rows import COLUMNS, EDITABLE, ReviewRow, join_spans
+from ragds_pipeline.review.rows import COLUMNS, EDITABLE, FOR_READING, ReviewRow, join_spans
 from ragds_pipeline.storage.files import write_bytes
 
 SHEET_TITLE = "review"
@@ -35,7 +35,10 @@ GUIDE = (
     "2. Is the answer right and complete, exceptions in other documents included?",
     "3. Are the spans right: copied from the text, enough to prove the answer, none needless? A line [...] parts two.",
     "4. Does the difficulty fit? The questions here are easy ones: one place in one document answers them.",
-    "The context shows the place in the document; the evidence stands between ⟦ and ⟧.",
+    "The context shows the place in the document; the evidence stands between ⟦ and ⟧. Where judges is filled, Claude "
+    "was of two minds: both reasons stand there, and you decide.",
+    "To say what is wrong, begin the note on an n with unclear: / answer: / evidence: / difficulty: / known: (known: "
+    "it can be answered without the document). Such notes also measure Claude's judges.",
     "",
     "レビューの手順",
     "keep 列に y(採用)または n(不採用)を入力します。直すときは question・answer・evidence を書き換えて y とします。"
@@ -45,7 +48,10 @@ GUIDE = (
     "2. 回答は正しく、漏れがないか。他の文書にある例外も考慮すること。",
     "3. 根拠は正しいか。本文のとおりで、回答を裏付けるのに足り、余分がないか。[...] だけの行は根拠と根拠の区切り。",
     "4. 難易度は合っているか。ここにあるのは易しい質問で、一つの文書の一か所で答えられるもの。",
-    "context 列は文書中の場所で、⟦ と ⟧ の間が根拠です。",
+    "context 列は文書中の場所で、⟦ と ⟧ の間が根拠です。judges 列に記入があれば Claude の判断が割れています。"
+    "両方の理由を読んで決めてください。",
+    "n の理由は note の初めに 曖昧: / 回答: / 根拠: / 難易度: / 常識:(文書なしで答えられる)のどれかで示してください。"
+    "Claude の判定の精度を測るのにも使います。",
     "",
     "Come fare la revisione",
     "In keep scrivere y (tenere) o n (scartare). Per correggere, modificare question, answer o evidence e scrivere y. "
@@ -56,12 +62,16 @@ GUIDE = (
     "3. I passi sono giusti: copiati dal testo, sufficienti a provare la risposta, nessuno superfluo? Una riga [...] "
     "separa due passi.",
     "4. La difficoltà è adeguata? Qui le domande sono facili: risponde un solo punto di un solo documento.",
-    "La colonna context mostra il punto del documento; l'evidenza sta fra ⟦ e ⟧.",
+    "La colonna context mostra il punto del documento; l'evidenza sta fra ⟦ e ⟧. Se judges è compilata, Claude è "
+    "diviso: vi stanno le due ragioni, decide Lei.",
+    "Per dire che cosa non va, cominciare la nota di una n con ambigua: / risposta: / evidenza: / difficoltà: / "
+    "risaputa: (risaputa: si risponde anche senza il documento). Queste note misurano anche i giudici di Claude.",
 )
 
 _WIDTHS = {
     "id": 10, "chunk_id": 16, "type": 11, "question": 42, "answer": 48,
-    "evidence": 56, "keep": 7, "note": 28, "context": 70, "golden_id": 9, "old evidence": 44, "changes": 44,
+    "evidence": 56, "keep": 7, "note": 28, "context": 70, "judges": 50, "golden_id": 9, "old evidence": 44,
+    "changes": 44,
 }  # fmt: skip
 _LINE_POINTS = 15
 _MAX_LINES = 20
@@ -120,6 +130,7 @@ def _texts(row: ReviewRow) -> dict[str, str]:
         "golden_id": row.golden_id,
         "old evidence": row.old_evidence,
         "changes": row.changes,
+        "judges": row.judges,
     }
 
 
@@ -134,7 +145,7 @@ def _fill_row(sheet: Any, number: int, texts: Mapping[str, str], columns: Sequen
         cell.alignment = Alignment(wrap_text=True, vertical="top")
         cell.protection = Protection(locked=column not in EDITABLE)
     # Without a height, programs fit the row to its longest cell, the context: one row would fill a screen.
-    lines = max(_lines(texts[column], _WIDTHS[column]) for column in columns if column != "context")
+    lines = max(_lines(texts[column], _WIDTHS[column]) for column in columns if column not in FOR_READING)
     sheet.row_dimensions[number].height = _LINE_POINTS * min(lines, _MAX_LINES)
 
 

@@ -73,6 +73,11 @@ def to_records(record: type[R], table: pa.Table | pa.RecordBatch) -> list[R]:
     return [_build(record, row) for row in table.to_pylist()]
 
 
+def from_json(record: type[R], row: dict[str, Any]) -> R:
+    """Return the record of a row as :func:`as_json` gives it, checking its invariants as it is built."""
+    return _build(record, row)
+
+
 def _build(record: type[R], row: dict[str, Any]) -> R:
     if record not in _hints_of:
         _hints_of[record] = get_type_hints(record)

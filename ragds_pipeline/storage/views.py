@@ -20,10 +20,10 @@ def write_views(data_dir: Path) -> Path:
     staged = target.with_name(f".{FILE}.{os.getpid()}")
     staged.unlink(missing_ok=True)
     with duckdb.connect(str(staged)) as connection:
-        for folder in sorted((data_dir / "tables").iterdir()):
-            if any(folder.glob("*.parquet")):
-                pattern = f"{glob.escape(str(folder))}/*.parquet".replace("'", "''")
-                name = folder.name.replace('"', '""')
+        for place in sorted((data_dir / "tables").iterdir()):
+            if any(place.glob("*.parquet")) or place.suffix == ".parquet":  # partitioned, or a single table
+                pattern = glob.escape(str(place)) + ("" if place.suffix == ".parquet" else "/*.parquet")
+                pattern, name = pattern.replace("'", "''"), place.stem.replace('"', '""')
                 # A view cannot take parameters; both parts are names of our own folders, quoted.
                 connection.execute(
                     f"create view \"{name}\" as select * from read_parquet('{pattern}', union_by_name = true, "  # noqa: S608
