@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from ragds_pipeline.claude.admission import Admission
 from ragds_pipeline.claude.backends.api import Callbacks, call_all
-from ragds_pipeline.claude.backends.batch import run_batches
-from ragds_pipeline.claude.backends.file import read_results, write_requests
+from ragds_pipeline.claude.backends.batch import collect_batches, run_batches
+from ragds_pipeline.claude.backends.file import ResultsTally, read_results, write_requests
 from ragds_pipeline.claude.batch_store import BatchStore
 from ragds_pipeline.claude.budget import Budget
 from ragds_pipeline.claude.capabilities import check_models, stop_on_problems
@@ -101,12 +101,12 @@ class Claude:
             found[key] = outcome(key, entry.message, entry.cost_usd, replayed=True)
 
     def _from_files(self, missing: list[Request], found: dict[str, Outcome]) -> None:
-        wanted = {request.key: request for request in missing}
-        for key, message in read_results(self._recorded):
-            if key in wanted and key not in found:
-                # Recorded elsewhere and paid for there, if at all: here it costs nothing.
-                self.ledger.put(wanted[key], message, Decimal(0), "file", self._run_id, "", self._partition)
-                found[key] = outcome(key, message, Decimal(0), replayed=True)
+        wanted, tally = {request.key: request for request in missing}, ResultsTally()
+        for key, message in read_results(self._recorded, wanted, tally):
+            # Recorded elsewhere and paid for there, if at all: here it costs nothing.
+            self.ledger.put(wanted[key], message, Decimal(0), "file", self._run_id, "", self._partition)
+            found[key] = outcome(key, message, Decimal(0), replayed=True)
+        self._say(f"{self._recorded}: {tally}, for {len(missing)} requests")
         still = [request for request in missing if request.key not in found]
         if still:
             path = self._write_outbox(still)
@@ -193,17 +193,21 @@ class _Exchange:
 
     def send(self, requests: list[Request], api_key: str) -> None:
         """Hand the requests to the configured backend."""
+        store, say = BatchStore(self._claude.ledger.engine), self._claude._say
         if self._settings.backend == "batch":
-            store = BatchStore(self._claude.ledger.engine)
             run_batches(
-                requests, self._settings, api_key, store, self._admit_at_once, self._on_message, self._on_failure,
-                self._claude._say,
-            )  # fmt: skip
+                requests, self._settings, api_key, store, self._admit_at_once, self._from_batch, self._batch_failed, say
+            )
             return
+        if self._settings.provider == "anthropic":
+            requests = collect_batches(
+                requests, self._settings, api_key, store, self._from_batch, self._batch_failed, say
+            )
         callbacks = Callbacks(
-            self._admit, self._on_message, self._on_failure, self._admission.lost, self._admission.stop_waiting
+            self._admit, self._from_call, self._on_failure, self._admission.lost, self._admission.stop_waiting
         )
-        call_all(requests, self._settings, api_key, callbacks)
+        if requests:
+            call_all(requests, self._settings, api_key, callbacks)
 
     def _admit(self, request: Request) -> Failure | None:
         return self._admission.admit(request, self._most(request), wait=True)
@@ -215,16 +219,27 @@ class _Exchange:
         batch = self._settings.backend == "batch"
         return ceiling(request, self._claude.prices, batch=batch, caching=self._settings.caching)
 
-    def _on_message(self, request: Request, message: dict[str, Any], request_id: str) -> None:
+    def _from_call(self, request: Request, message: dict[str, Any], request_id: str) -> None:
+        self._on_message(request, message, request_id, batch=False)
+
+    def _from_batch(self, request: Request, message: dict[str, Any], batch_id: str) -> None:
+        self._on_message(request, message, batch_id, batch=True)
+
+    def _on_message(self, request: Request, message: dict[str, Any], request_id: str, batch: bool) -> None:
         claude, admission = self._claude, self._admission
-        cost = claude.prices.cost(request.model, Usage.of(message), batch=self._settings.backend == "batch")
+        cost = claude.prices.cost(request.model, Usage.of(message), batch=batch)
         claude.ledger.put(
-            request, message, cost, self._settings.backend, claude._run_id, request_id, claude._partition,
-            lambda connection, new: admission.settle(connection, request.key, cost, new),
+            request, message, cost, "batch" if batch else "api", claude._run_id, request_id, claude._partition,
+            lambda connection, new: admission.settle(connection, request.key, cost, new, batch),
         )  # fmt: skip
         admission.settled(request.key, cost)
         self._found[request.key] = outcome(request.key, message, cost, replayed=False)
         self._progress.count(isinstance(self._found[request.key], Failure))
+
+    def _batch_failed(self, request: Request, failure: Failure) -> None:
+        if failure.possibly_paid:
+            self._admission.owe(request)
+        self._on_failure(request, failure)
 
     def _on_failure(self, request: Request, failure: Failure) -> None:
         if failure.reason is FailureReason.ELSEWHERE:
