@@ -14,6 +14,7 @@ import dagster as dg
 
 from ragds_pipeline.candidates.assets import ASSETS as CANDIDATES
 from ragds_pipeline.config import load_settings
+from ragds_pipeline.costs.assets import ASSETS as COSTS
 from ragds_pipeline.filters.assets import ASSETS as FILTERS
 from ragds_pipeline.golden.assets import ASSETS as GOLDEN
 from ragds_pipeline.golden.checks import CHECKS
@@ -29,13 +30,14 @@ REVISION_JOB, FREEZE_JOB = "revision_job", "freeze_job"
 
 revision_job = dg.define_asset_job(
     REVISION_JOB,
-    selection=dg.AssetSelection.groups("kb", "candidates", "filters") | dg.AssetSelection.assets("review_queue"),
+    selection=dg.AssetSelection.groups("kb", "candidates", "filters")
+    | dg.AssetSelection.assets("review_queue", "costs", "item_costs"),
     description="From the documents of a revision to the review queue. Ends at the sheet that goes to people.",
 )
 
 freeze_job = dg.define_asset_job(
     FREEZE_JOB,
-    selection=dg.AssetSelection.assets("review_decisions", "review_queue")
+    selection=dg.AssetSelection.assets("review_decisions", "review_queue", "costs", "item_costs")
     | dg.AssetSelection.groups("golden")
     | dg.AssetSelection.checks_for_assets(*GOLDEN),
     description="From returned sheets to a frozen snapshot, and a new sheet of what is left to decide. Stops before "
@@ -55,7 +57,7 @@ def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) ->
     """Return the definitions for the project of ``config_file``; raise ConfigError where it cannot be used."""
     data = load_settings(config_file).data_dir
     return dg.Definitions(
-        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *GOLDEN],
+        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *GOLDEN, *COSTS],
         asset_checks=CHECKS,
         jobs=[revision_job, freeze_job],
         # Steps follow one another, and a process for each would cost more (seconds of imports) than all they do.

@@ -9,8 +9,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from ragds_pipeline.claude.admission import Admission
 from ragds_pipeline.claude.backends.api import Callbacks, call_all
 from ragds_pipeline.claude.backends.batch import collect_batches, run_batches
@@ -21,10 +19,11 @@ from ragds_pipeline.claude.capabilities import check_models, stop_on_problems
 from ragds_pipeline.claude.clients import API_KEY, credentials
 from ragds_pipeline.claude.estimate import Estimate, ceiling, estimate
 from ragds_pipeline.claude.forecast import forecast
-from ragds_pipeline.claude.ledger import Ledger
+from ragds_pipeline.claude.ledger import Ledger, ledger_url
 from ragds_pipeline.claude.pricing import PriceTable
 from ragds_pipeline.claude.progress import Progress, ProgressReporter
 from ragds_pipeline.claude.requests import Failure, FailureReason, Reply, Request, Usage, outcome
+from ragds_pipeline.claude.spending import StepCosts
 from ragds_pipeline.config import ConfigError, Settings
 
 Outcome = Reply | Failure
@@ -70,7 +69,8 @@ class Claude:
         # Without a partition there is nothing a partition's cap could hold for.
         partition_cap = settings.claude.partition_budget_usd if partition else None
         self.budget = Budget(settings.claude.budget_usd, partition_cap)
-        self.ledger = Ledger(_ledger_url(settings))
+        self.ledger = Ledger(ledger_url(settings))
+        self.costs = StepCosts()
 
     def ask(self, requests: Sequence[Request]) -> dict[str, Outcome]:
         """Return a reply or a typed failure for each request, by its key.
@@ -87,7 +87,16 @@ class Claude:
         missing = [request for key, request in by_key.items() if key not in found]
         if missing:
             (self._from_files if self._settings.backend == "file" else self._from_model)(missing, found)
+        self.costs.note(by_key, found)
+        if self._partition:
+            self.ledger.note_uses(self._partition, by_key.values())
         return {key: found[key] for key in by_key}
+
+    def known(self, requests: Sequence[Request]) -> dict[str, Outcome]:
+        """Return what the ledger holds for the requests, by key; nothing is sent or noted."""
+        found: dict[str, Outcome] = {}
+        self._replay([request.key for request in requests], found)
+        return found
 
     def estimate(self, requests: Sequence[Request]) -> Estimate:
         """Return what would have to be paid for those of the requests that are not in the ledger."""
@@ -248,13 +257,6 @@ class _Exchange:
         self._admission.failed(request)
         self._found[request.key] = failure
         self._progress.count(failed=True)
-
-
-def _ledger_url(settings: Settings) -> str:
-    url = sa.make_url(settings.claude.ledger)
-    if url.get_backend_name() == "sqlite" and url.database and url.database != ":memory:":
-        url = url.set(database=str(settings.path(url.database)))
-    return url.render_as_string(hide_password=False)
 
 
 def open_claude(

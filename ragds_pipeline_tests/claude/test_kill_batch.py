@@ -75,12 +75,12 @@ def settled_once(folder: Path) -> bool:
     """Return whether nothing is reserved or owed any more, and the accounts of all callers come to the ledger's sum."""
     ledger = Ledger(f"sqlite:///{folder / 'ledger.sqlite'}")
     with ledger.engine.connect() as connection:
-        accounts = sa.select(*(sa.func.sum(callers.c[name]) for name in ("spent", "in_flight", "possibly_paid")))
-        spent, in_flight, possibly_paid = connection.execute(accounts).one()
+        columns = (callers.c.spent, callers.c.in_flight, callers.c.possibly_paid)
+        sums = [int(connection.execute(sa.select(sa.func.sum(column))).scalar_one()) for column in columns]
         left = [connection.execute(sa.select(sa.func.count()).select_from(t)).scalar() for t in (claims, owed)]
     paid = units(sum((Decimal(row["cost_usd"]) for row in ledger.rows()), Decimal(0)))
     ledger.close()
-    return (int(spent), int(in_flight), int(possibly_paid), left) == (paid, 0, 0, [0, 0])
+    return sums == [paid, 0, 0] and left == [0, 0]
 
 
 @pytest.mark.parametrize("number", [0, 2, 4, 6, 8, 10, 12, 13, 14, 15, 17, 19])
