@@ -22,6 +22,7 @@ from ragds_pipeline.kb.assets import ASSETS as KB
 from ragds_pipeline.resources import TABLES, Project
 from ragds_pipeline.review.assets import ASSETS as REVIEW
 from ragds_pipeline.storage.parquet_io import MarkdownIOManager, ParquetIOManager
+from ragds_pipeline.terminal import LOGGERS
 
 CONFIG_VARIABLE = "RAGDS_CONFIG"
 """Environment variable with the path of ``ragds.yaml``; by default the one above this package, else in the folder."""
@@ -62,6 +63,7 @@ def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) ->
         jobs=[revision_job, freeze_job],
         # Steps follow one another, and a process for each would cost more (seconds of imports) than all they do.
         executor=dg.in_process_executor,
+        loggers=LOGGERS,
         resources={
             "project": Project(config_file=str(config_file)),
             "tables": ParquetIOManager(base_dir=str(data / TABLES)),

@@ -25,6 +25,9 @@ STATE_VARIABLE = "RAGDS_DAGSTER_STORAGE"
 """Environment variable that ``dagster_home/dagster.yaml`` takes the folder of Dagster's state from."""
 
 
+_LOGGERS: dict[str, Any] = {"console": {"config": {"log_level": "CRITICAL"}}, "steps": {}}
+
+
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
     """How a job ended."""
@@ -90,14 +93,17 @@ def execute(
     ops: Mapping[str, Any] | None = None,
     selection: Sequence[str] | None = None,
 ) -> RunOutcome:
-    """Run a job for one revision, or some of its assets, and say how it ended. Nothing is printed while it runs."""
+    """Run a job for one revision, or some of its assets, and say how it ended.
+
+    Nothing is printed while it runs; whoever has joined the ``AUDIENCE`` of this process is told how far it is.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.PreviewWarning)
         from ragds_pipeline.definitions import build_defs
 
         job = build_defs(config_file, resources).resolve_job_def(job_name)
         result = job.execute_in_process(
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}, "ops": dict(ops or {})},
+            run_config={"loggers": _LOGGERS, "ops": dict(ops or {})},
             instance=instance,
             partition_key=source_version,
             asset_selection=[dg.AssetKey(name) for name in selection] if selection else None,

@@ -21,7 +21,7 @@ from ragds_pipeline.claude.estimate import Estimate, ceiling, estimate
 from ragds_pipeline.claude.forecast import forecast
 from ragds_pipeline.claude.ledger import Ledger, ledger_url
 from ragds_pipeline.claude.pricing import PriceTable
-from ragds_pipeline.claude.progress import Progress, ProgressReporter
+from ragds_pipeline.claude.progress import AUDIENCE, Progress, ProgressReporter
 from ragds_pipeline.claude.requests import Failure, FailureReason, Reply, Request, Usage, outcome
 from ragds_pipeline.claude.spending import StepCosts
 from ragds_pipeline.config import ConfigError, Settings
@@ -60,7 +60,7 @@ class Claude:
         self._run_id = run_id
         self._partition = partition
         self._on_progress = on_progress
-        self._say = say or logging.getLogger("ragds_pipeline.claude").info
+        self._tell = say or logging.getLogger("ragds_pipeline.claude").info
         if settings.claude.backend == "batch" and settings.claude.provider != "anthropic":
             raise ConfigError(f"claude.backend: {settings.claude.provider} has no Message Batches; use api")
         self.prices = PriceTable(settings.claude.prices)
@@ -105,6 +105,10 @@ class Claude:
         api_key = credentials(self._settings) or ""
         return forecast(list(fresh.values()), self._settings, self.prices, api_key)
 
+    def _say(self, text: str) -> None:
+        self._tell(text)
+        AUDIENCE.said(text)
+
     def _replay(self, keys: Sequence[str] | dict[str, Request], found: dict[str, Outcome]) -> None:
         for key, entry in self.ledger.get(keys).items():
             found[key] = outcome(key, entry.message, entry.cost_usd, replayed=True)
@@ -115,7 +119,7 @@ class Claude:
             # Recorded elsewhere and paid for there, if at all: here it costs nothing.
             self.ledger.put(wanted[key], message, Decimal(0), "file", self._run_id, "", self._partition)
             found[key] = outcome(key, message, Decimal(0), replayed=True)
-        self._say(f"{self._recorded}: {tally}, for {len(missing)} requests")
+        self._say(f"recordings: {tally}, for {len(missing)} requests")
         still = [request for request in missing if request.key not in found]
         if still:
             path = self._write_outbox(still)
@@ -142,7 +146,8 @@ class Claude:
             longest = max(int(request.params["max_tokens"]) for request in missing)
             for warning in stop_on_problems(check_models(self._settings, api_key, longest)):
                 self._say(warning)
-        progress = ProgressReporter(len(missing), lambda: self.budget.spent_usd, self._on_progress)
+        task = ", ".join(dict.fromkeys(request.task for request in missing))
+        progress = ProgressReporter(len(missing), lambda: self.budget.spent_usd, self._on_progress, task)
         backend = self._settings.backend
         with Admission(self.ledger.writer, self.budget, self._run_id, self._partition, backend) as admission:
             still = missing

@@ -14,7 +14,7 @@ def answer_and_judge(body: dict[str, Any]) -> str:
     if "verdict" in schema:
         text = "".join(block["text"] for block in body["messages"][0]["content"])
         falls = sum(map(ord, text)) % 5 == 0  # the same at every vote, so that it is dropped
-        needless = {"needless": []} if "needless" in schema else {}
+        needless: dict[str, list[int]] = {"needless": []} if "needless" in schema else {}
         return json.dumps({"reason": "as the rubric says", "verdict": "incorrect" if falls else "correct", **needless})
     if "known" in schema:
         return json.dumps({"known": False, "answer": ""})
