@@ -11,10 +11,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ragds_pipeline.config import ConfigError, Settings
 from ragds_pipeline.storage.files import write_text
@@ -22,6 +22,7 @@ from ragds_pipeline.storage.files import write_text
 if TYPE_CHECKING:
     import dagster as dg
 
+    from ragds_pipeline.claude.ledger import Ledger
     from ragds_pipeline.runs import RunOutcome
 
 HOST = "127.0.0.1"
@@ -33,6 +34,10 @@ WORKSPACE = """load_from:
 """
 """The same as workspace.yaml in the repository; written out so that the UI also opens a project elsewhere. The name of
 the location must stay: Dagster files the state of schedules and sensors under it."""
+
+
+KINDS = ("task", "model", "backend", "run", "revision", "prompt", "day")
+"""What ``ragds ledger --sum`` adds up by; here so that ``--help`` imports nothing large."""
 
 
 class Stop(Exception):
@@ -111,8 +116,15 @@ def _parser() -> argparse.ArgumentParser:
     probes.add_argument("--out", type=Path, help="write the report to this file as well: Markdown, or .json")
     verify = add("verify", _verify, "Check that the files of frozen snapshots are as they were frozen.")
     verify.add_argument("snapshots", nargs="*", type=Path, help="snapshot folders (default: all)")
-    ledger = add("ledger", _ledger, "Write every request and reply of the ledger as JSON lines.")
+    ledger = add("ledger", _ledger, "Write every request and reply of the ledger as JSON lines, or sums of them.")
     ledger.add_argument("--out", type=Path, help="file (default: standard output)")
+    ledger.add_argument(
+        "--sum", nargs="+", choices=KINDS, metavar="BY", default=[], help=f"a table of sums by: {', '.join(KINDS)}"
+    )
+    batches = add("batches", _batches, "List message batches whose results have not all been collected.")
+    batches.add_argument("action", nargs="?", choices=["forget"], help="forget: free its requests to be paid again")
+    batches.add_argument("batch", nargs="?", default="", help="id of the batch to forget")
+    batches.add_argument("--yes", action="store_true", help="really: what that batch answers is paid for and lost")
     ui = add("ui", _ui, "Open the Dagster UI with its daemon on 127.0.0.1.")
     ui.add_argument("--port", type=int, default=3000)
     return parser
@@ -138,12 +150,12 @@ def _demo(arguments: argparse.Namespace) -> None:
     config, settings, instance = _open(arguments)
     version = runs.register_current(settings, instance)
     print(f"1/3  documents, questions, filters ({version}) ...", flush=True)
-    _must(runs.execute(config, "revision_job", version, instance))
+    _must(_execute(config, "revision_job", version, instance))
     sheets = sorted(settings.path("data/recorded/decisions").glob("*.csv"))
     print(f"2/3  review: {len(sheets)} sheet(s) of recorded decisions ...", flush=True)
     print("3/3  checks, golden set ...", flush=True)
-    _must(runs.execute(config, "freeze_job", version, instance, ops=_sheets_config(sheets, "")))
-    _must(runs.execute(config, "revision_job", version, instance, selection=["review_queue"]))
+    _must(_execute(config, "freeze_job", version, instance, ops=_sheets_config(sheets, "")))
+    _must(_execute(config, "revision_job", version, instance, selection=["review_queue"]))
     print()
     _show(settings, version)
 
@@ -154,12 +166,21 @@ def _run(arguments: argparse.Namespace) -> None:
     config, settings, instance = _open(arguments)
     version = runs.register_current(settings, instance)
     print(f"revision {version}", flush=True)
-    _must(runs.execute(config, "revision_job", version, instance))
+    _must(_execute(config, "revision_job", version, instance))
     _show(settings, version)
 
 
-def _import(arguments: argparse.Namespace) -> None:
+def _execute(config: Path, job: str, version: str, instance: dg.DagsterInstance, **options: Any) -> RunOutcome:
+    """Run a job, showing on standard error how far it is."""
     from ragds_pipeline import runs
+    from ragds_pipeline.claude.progress import AUDIENCE
+    from ragds_pipeline.terminal import Terminal
+
+    with Terminal(sys.stderr) as terminal, AUDIENCE.joined_by(terminal):
+        return runs.execute(config, job, version, instance, **options)
+
+
+def _import(arguments: argparse.Namespace) -> None:
 
     config, settings, instance = _open(arguments)
     absent = [str(path) for path in arguments.sheets if not path.is_file()]
@@ -167,7 +188,7 @@ def _import(arguments: argparse.Namespace) -> None:
         raise Stop(f"no such file: {', '.join(absent)}")
     version = _version(arguments, settings, instance)
     ops = _sheets_config([path.resolve() for path in arguments.sheets], arguments.reviewer)
-    outcome = runs.execute(config, "freeze_job", version, instance, ops=ops, selection=["review_decisions"])
+    outcome = _execute(config, "freeze_job", version, instance, ops=ops, selection=["review_decisions"])
     facts = outcome.metadata.get("review_decisions", {})
     for name in ("sheets", "problems"):
         print(f"{name}:\n{facts.get(name, '(none)')}\n")
@@ -175,15 +196,14 @@ def _import(arguments: argparse.Namespace) -> None:
         raise Stop("sheets with errors were not imported; correct the lines above and import them again")
     _must(outcome)
     print(f"decided: {facts.get('decided')} of {facts.get('candidates')}; freeze with: ragds freeze")
-    _must(runs.execute(config, "revision_job", version, instance, selection=["review_queue"]))
+    _must(_execute(config, "revision_job", version, instance, selection=["review_queue"]))
 
 
 def _freeze(arguments: argparse.Namespace) -> None:
-    from ragds_pipeline import runs
 
     config, settings, instance = _open(arguments)
     version = _version(arguments, settings, instance)
-    _must(runs.execute(config, "freeze_job", version, instance))
+    _must(_execute(config, "freeze_job", version, instance))
     _show(settings, version)
 
 
@@ -268,6 +288,8 @@ def _sheets_config(sheets: Sequence[Path], reviewer: str) -> dict[str, object]:
 
 
 def _must(outcome: RunOutcome) -> None:
+    for line in outcome.warnings:
+        print(f"warning: {line}", file=sys.stderr)
     if outcome.success and not outcome.failed_checks:
         return
     lines = [*outcome.errors, *(f"check failed: {line}" for line in outcome.failed_checks)]
@@ -297,18 +319,51 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _ledger(arguments: argparse.Namespace) -> None:
-    from ragds_pipeline.claude import open_claude
+    from ragds_pipeline.ledger_told import sums_by
+
+    with _opened_ledger(arguments) as ledger:
+        out = arguments.out.open("w", encoding="utf-8", newline="\n") if arguments.out else sys.stdout
+        try:
+            if arguments.sum:
+                out.write(sums_by(ledger, arguments.sum) + "\n")
+                return
+            for row in ledger.rows():
+                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        finally:
+            if arguments.out:
+                out.close()
+
+
+def _batches(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.claude.batch_store import BatchStore
+    from ragds_pipeline.ledger_told import batches_told
+
+    with _opened_ledger(arguments) as ledger:
+        store = BatchStore(ledger.engine)
+        if arguments.action != "forget":
+            print(batches_told(store.open_batches()))
+            return
+        known = {name for batch in store.open_batches() for name in (batch.batch_id, batch.intent)}
+        if arguments.batch not in known:
+            raise Stop(f"there is no open batch {arguments.batch or '(no id given)'}; see: ragds batches")
+        if not arguments.yes:
+            raise Stop(
+                "its requests would be paid again, and what it answers would be lost; if that is meant, add --yes"
+            )
+        freed = store.forget(arguments.batch)
+        print(f"{arguments.batch} is forgotten: {freed} requests may be asked, and paid, again")
+
+
+@contextmanager
+def _opened_ledger(arguments: argparse.Namespace) -> Iterator[Ledger]:
+    from ragds_pipeline.claude.ledger import Ledger, ledger_url
     from ragds_pipeline.config import load_settings
 
-    claude = open_claude(load_settings(_config_file(arguments)))
-    out = arguments.out.open("w", encoding="utf-8", newline="\n") if arguments.out else sys.stdout
+    ledger = Ledger(ledger_url(load_settings(_config_file(arguments))))
     try:
-        for row in claude.ledger.rows():
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        yield ledger
     finally:
-        if arguments.out:
-            out.close()
-        claude.close()
+        ledger.close()
 
 
 def _ui(arguments: argparse.Namespace) -> None:

@@ -15,6 +15,7 @@ import dagster as dg
 from ragds_pipeline.calibration.assets import ASSETS as CALIBRATION
 from ragds_pipeline.candidates.assets import ASSETS as CANDIDATES
 from ragds_pipeline.config import load_settings
+from ragds_pipeline.costs.assets import ASSETS as COSTS
 from ragds_pipeline.filters.assets import ASSETS as FILTERS
 from ragds_pipeline.golden.assets import ASSETS as GOLDEN
 from ragds_pipeline.golden.checks import CHECKS
@@ -23,6 +24,7 @@ from ragds_pipeline.kb.assets import ASSETS as KB
 from ragds_pipeline.resources import TABLES, Project
 from ragds_pipeline.review.assets import ASSETS as REVIEW
 from ragds_pipeline.storage.parquet_io import MarkdownIOManager, ParquetIOManager
+from ragds_pipeline.terminal import LOGGERS
 
 CONFIG_VARIABLE = "RAGDS_CONFIG"
 """Environment variable with the path of ``ragds.yaml``; by default the one above this package, else in the folder."""
@@ -32,14 +34,16 @@ REVISION_JOB, FREEZE_JOB, PROBE_JOB = "revision_job", "freeze_job", "probe_job"
 revision_job = dg.define_asset_job(
     REVISION_JOB,
     selection=dg.AssetSelection.groups("kb", "revalidation", "candidates", "filters")
-    | dg.AssetSelection.assets("review_decisions", "review_queue", "revision_report"),
+    | dg.AssetSelection.assets("review_decisions", "review_queue", "costs", "item_costs", "revision_report"),
     description="From the documents of a revision to the review queue: the last frozen set is held against them, and "
     "what is new is asked about. Ends at the sheets that go to people, and a report.",
 )
 
 freeze_job = dg.define_asset_job(
     FREEZE_JOB,
-    selection=dg.AssetSelection.assets("review_decisions", "review_queue", "judge_calibration", "judge_differences")
+    selection=dg.AssetSelection.assets(
+        "review_decisions", "review_queue", "judge_calibration", "judge_differences", "costs", "item_costs"
+    )
     | dg.AssetSelection.assets(*GOLDEN)
     | dg.AssetSelection.checks_for_assets(*GOLDEN),
     description="From returned sheets to a frozen snapshot, and a new sheet of what is left to decide. Stops before "
@@ -65,11 +69,12 @@ def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) ->
     """Return the definitions for the project of ``config_file``; raise ConfigError where it cannot be used."""
     data = load_settings(config_file).data_dir
     return dg.Definitions(
-        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *CALIBRATION, *REVALIDATION, *GOLDEN],
+        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *CALIBRATION, *REVALIDATION, *GOLDEN, *COSTS],
         asset_checks=CHECKS,
         jobs=[revision_job, freeze_job, probe_job],
         # Steps follow one another, and a process for each would cost more (seconds of imports) than all they do.
         executor=dg.in_process_executor,
+        loggers=LOGGERS,
         resources={
             "project": Project(config_file=str(config_file)),
             "tables": ParquetIOManager(base_dir=str(data / TABLES)),

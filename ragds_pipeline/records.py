@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Self
 
@@ -338,6 +339,53 @@ class CostRow:
     """Estimated cost of the calls to pay, a decimal number."""
     list_cost_usd: str
     """Estimated cost if all calls had to be paid."""
+    basis: str = ""
+    """What it rests on: requests as they will be sent, or a forecast of how many there will be."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpentRow:
+    """What one task cost with one model, for one revision, as the ledger has it."""
+
+    stage: str
+    task: str
+    model: str
+    calls: int
+    """Different requests that this revision asked."""
+    replayed: int
+    """Those answered without paying: by a reply that another revision paid for, or by a recording."""
+    unanswered: int
+    """Those without a reply in the ledger: each failed with a reason of its own."""
+    input_tokens: int
+    """Neither written to the prompt cache nor read from it."""
+    output_tokens: int
+    cache_write_tokens: int
+    cache_read_tokens: int
+    paid_usd: Decimal
+    """Paid for this revision, in all its runs."""
+    cost_usd: Decimal
+    """What all these replies cost, whoever paid for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCostRow:
+    """What one question cost, kept or dropped, for one revision."""
+
+    draft_id: str
+    """Empty where people wrote it, or where it is not known which draft it was."""
+    candidate_id: str
+    """Empty where it never became a candidate."""
+    golden_id: str
+    """Empty where it is not in the golden set."""
+    document_path: str
+    question: str
+    outcome: str
+    """``golden``, ``kept`` (by all filters), or the stage and the reason of its drop."""
+    generation_usd: Decimal
+    """Its share of the request that brought it, which all readable questions of that request bear alike."""
+    judging_usd: Decimal
+    """Requests that were made about it alone."""
+    cost_usd: Decimal
 
 
 @dataclass(frozen=True, slots=True)

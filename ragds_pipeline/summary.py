@@ -10,9 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from ragds_pipeline.claude.pricing import PRICES_AS_OF
+from ragds_pipeline.claude.spending import CallSum, books_of, total
 from ragds_pipeline.config import Settings
+from ragds_pipeline.costs.sums import spent_rows
 from ragds_pipeline.funnel_view import WIDTH, bars, view
-from ragds_pipeline.records import AskedRow, CostRow, KbIssue, MissingRow, Outcome, RevalidatedItem
+from ragds_pipeline.records import CostRow, KbIssue, MissingRow, Outcome, RevalidatedItem, SpentRow
 from ragds_pipeline.resources import TABLES
 from ragds_pipeline.review.sheets import SheetFolder
 from ragds_pipeline.storage.metadata import dollars
@@ -26,7 +28,7 @@ def summary(settings: Settings, source_version: str) -> str:
     lines = [f"Revision {source_version} of {settings.kb_dir}", *_documents(tables), ""]
     lines += _held_against(tables)
     lines += _funnel(settings, source_version, tables)
-    lines += ["", *_money(settings, tables), "", *_files(settings, tables, source_version)]
+    lines += ["", *_money(settings, tables, source_version), "", *_files(settings, tables, source_version)]
     return "\n".join(lines)
 
 
@@ -95,27 +97,40 @@ def _funnel(settings: Settings, source_version: str, tables: _Tables) -> list[st
     return lines
 
 
-def _money(settings: Settings, tables: _Tables) -> list[str]:
-    asked = [
-        row
-        for name in ("draft_requests", "top_up_requests")
-        if (table := tables.get(name)) is not None
-        for row in to_records(AskedRow, table)
-        if row.reply != "not_sent"
-    ]
-    paid = sum((Decimal(row.cost_usd) for row in asked), Decimal(0))
+def _money(settings: Settings, tables: _Tables, source_version: str) -> list[str]:
+    """Return what the ledger says was paid, by stage, and what the run was estimated at."""
+    books = books_of(settings, source_version)
+    whole = total(books.calls) if books is not None else CallSum()
     kept = tables.rows("golden_items") or tables.rows("candidates")
-    each = f", {dollars(paid / kept)} a kept item" if kept and paid else ""
-    lines = [f"Cost: {dollars(paid)} paid for {len(asked)} calls{each}"]
-    if (table := tables.get("cost_estimate")) is not None:
-        for row in to_records(CostRow, table):
-            lines.append(
-                f"  The first round of {row.calls} calls is estimated at {dollars(Decimal(row.list_cost_usd))} "
-                f"with {row.model} (prices of {PRICES_AS_OF}; cap {dollars(settings.claude.budget_usd)} a run)."
-            )
-    if asked and settings.claude.backend == "file":
+    each = f", {dollars(whole.cost_usd / kept)} a kept item" if kept and whole.cost_usd else ""
+    lines = [f"Cost: {dollars(whole.paid_usd)} paid for {whole.calls} calls ({whole.replayed} replayed){each}"]
+    if whole.paid_usd != whole.cost_usd:
+        lines.append(f"  Their replies cost {dollars(whole.cost_usd)} in all; other revisions paid the rest.")
+    by_stage: dict[str, list[SpentRow]] = {}
+    for row in spent_rows(books.calls) if books is not None else []:
+        by_stage.setdefault(row.stage, []).append(row)
+    for stage, rows in by_stage.items():
+        paid, cost = sum((r.paid_usd for r in rows), Decimal(0)), sum((r.cost_usd for r in rows), Decimal(0))
+        calls = sum(r.calls for r in rows)
+        lines.append(f"  {stage:<11} {calls:>5} calls  {dollars(paid):>9} paid  {dollars(cost):>9} the replies cost")
+    if books is not None and (owed := books.possibly_paid_usd + books.in_flight_usd):
+        lines.append(f"  {dollars(owed)} more may have been paid: replies lost, or in a batch (ragds batches)")
+    lines += _estimated(settings, tables)
+    if whole.calls and settings.claude.backend == "file":
         lines.append("  The replies are recordings; nothing was sent and nothing was paid.")
     return lines
+
+
+def _estimated(settings: Settings, tables: _Tables) -> list[str]:
+    if (table := tables.get("cost_estimate")) is None or not table.num_rows:
+        return []
+    rows = to_records(CostRow, table)
+    models = ", ".join(dict.fromkeys(row.model for row in rows))
+    calls, cost = sum(row.calls for row in rows), sum((Decimal(row.list_cost_usd) for row in rows), Decimal(0))
+    return [
+        f"  A run of about {calls} calls is estimated at {dollars(cost)} with {models} (prices of {PRICES_AS_OF}; cap "
+        f"{dollars(settings.claude.budget_usd)} a run)."
+    ]
 
 
 def _files(settings: Settings, tables: _Tables, source_version: str) -> list[str]:

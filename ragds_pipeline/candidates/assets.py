@@ -9,7 +9,7 @@ from decimal import Decimal
 import dagster as dg
 import pyarrow as pa
 
-from ragds_pipeline.candidates.generate import first_requests, generate
+from ragds_pipeline.candidates.generate import generate
 from ragds_pipeline.candidates.plan import AskableDocument, plan_questions
 from ragds_pipeline.candidates.revision_plan import (
     fresh_starts,
@@ -20,10 +20,9 @@ from ragds_pipeline.candidates.revision_plan import (
     questions_by_document,
 )
 from ragds_pipeline.claude import Claude, RepliesMissing
-from ragds_pipeline.claude.estimate import estimate
 from ragds_pipeline.config import ConfigError, Settings
 from ragds_pipeline.kb.outline import Outline, load_outlines
-from ragds_pipeline.records import AskedRow, Candidate, CostRow, DocumentChange, Draft, Drop, PlanBasis, PlanRow
+from ragds_pipeline.records import AskedRow, Candidate, DocumentChange, Draft, Drop, PlanBasis, PlanRow
 from ragds_pipeline.resources import TABLES, Project, kb_revisions
 from ragds_pipeline.storage.metadata import Facts, dollars, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
@@ -109,50 +108,6 @@ def _basis_before(settings: Settings, changes: Sequence[DocumentChange]) -> Plan
     return next(table.records(PlanBasis)) if since and table.path.exists() else None
 
 
-@dg.asset(
-    partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS,
-    code_version="1",
-)  # fmt: skip
-def cost_estimate(
-    context: dg.AssetExecutionContext,
-    project: Project,
-    kb_documents: TableFile,
-    kb_passages: TableFile,
-    kb_changes: pa.Table,
-    carried_candidates: pa.Table,
-    question_plan: pa.Table,
-) -> dg.MaterializeResult[pa.Table]:
-    """What the first round of questions would cost, estimated from the lengths of its prompts; nothing is sent."""
-    settings = project.settings()
-    plan = open_plan(to_records(PlanRow, question_plan), to_records(Candidate, carried_candidates))
-    outlines = outlines_to_ask(kb_documents, kb_passages, kb_changes, plan)
-    claude = _open(project, context)
-    requests = [shown.request for shown in first_requests(plan, outlines, settings)]
-    full, fresh = estimate(requests, claude.prices), claude.estimate(requests)
-    claude.close()
-    row = CostRow(
-        requests[0].task if requests else "generate_easy",
-        settings.claude.models.generator,
-        full.calls,
-        fresh.calls,
-        full.input_tokens,
-        full.output_tokens,
-        str(fresh.cost_usd),
-        str(full.cost_usd),
-    )
-    return dg.MaterializeResult(
-        value=to_table(CostRow, [row]),
-        metadata={
-            "calls": full.calls,
-            "calls to pay": fresh.calls,
-            "estimated cost": dollars(fresh.cost_usd),
-            "estimated cost without the ledger": dollars(full.cost_usd),
-            "cap for a run": dollars(settings.claude.budget_usd),
-            "model": row.model,
-        },
-    )
-
-
 def outlines_to_ask(
     documents: TableFile, passages: TableFile, changes: pa.Table, plan: Sequence[PlanRow]
 ) -> dict[str, Outline]:
@@ -161,7 +116,8 @@ def outlines_to_ask(
     return load_outlines(documents, passages, {row.document_path for row in plan}, fresh)
 
 
-def _open(project: Project, context: dg.AssetExecutionContext) -> Claude:
+def open_door(project: Project, context: dg.AssetExecutionContext) -> Claude:
+    """Return the door to the model; a configuration that cannot be used ends the run with what to do."""
     try:
         return project.claude(context, project.settings())
     except ConfigError as error:
@@ -185,6 +141,7 @@ def _open(project: Project, context: dg.AssetExecutionContext) -> Claude:
     },
     partitions_def=kb_revisions,
     pool="claude",
+    deps=["cost_estimate"],  # it shows what this would cost before anything is sent
 )  # fmt: skip
 def drafts(
     context: dg.AssetExecutionContext,
@@ -200,7 +157,7 @@ def drafts(
     carried = to_records(Candidate, carried_candidates)
     plan = open_plan(to_records(PlanRow, question_plan), carried)
     outlines = outlines_to_ask(kb_documents, kb_passages, kb_changes, plan)
-    claude = _open(project, context)
+    claude = open_door(project, context)
     try:
         made = generate(plan, outlines, questions_by_document(carried), claude, settings)
     except RepliesMissing as error:
@@ -208,7 +165,7 @@ def drafts(
     finally:
         claude.close()
     for key, table, facts in (
-        ("drafts", to_table(Draft, made.drafts), draft_facts(made.drafts)),
+        ("drafts", to_table(Draft, made.drafts), {**draft_facts(made.drafts), **cost_facts(claude)}),
         ("draft_drops", to_table(Drop, made.drops), drop_facts(made.drops)),
         ("draft_requests", to_table(AskedRow, made.asked), request_facts(made.asked)),
     ):
@@ -239,6 +196,25 @@ def drop_facts(drops: Sequence[Drop]) -> Facts:
     return {"dropped": len(drops), "by reason, with an example": markdown_table(rows)}
 
 
+def cost_facts(claude: Claude) -> Facts:
+    """Return the metadata of what a step asked and paid, by task and model."""
+    rows = [
+        {
+            "task": task, "model": model, "calls": each.calls, "replayed": each.replayed,
+            "unanswered": each.unanswered, "input": each.input_tokens, "output": each.output_tokens,
+            "cache write": each.cache_write_tokens, "cache read": each.cache_read_tokens,
+            "paid": dollars(each.paid_usd), "cost of the replies": dollars(each.cost_usd),
+        }
+        for (task, model), each in claude.costs.by_task.items()
+    ]  # fmt: skip
+    return {
+        "calls": sum(each.calls for each in claude.costs.by_task.values()),
+        "paid in this step": dollars(claude.costs.paid_usd),
+        "possibly paid in this step": dollars(claude.budget.possibly_paid_usd),
+        "cost by task": markdown_table(rows, "(no calls)"),
+    }
+
+
 def request_facts(asked: Sequence[AskedRow]) -> Facts:
     """Return the metadata of a table of requests: how many, and what they cost."""
     sent = [row for row in asked if row.reply != "not_sent"]
@@ -254,4 +230,4 @@ def request_facts(asked: Sequence[AskedRow]) -> Facts:
     }
 
 
-ASSETS = [question_plan, cost_estimate, drafts]
+ASSETS = [question_plan, drafts]

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ragds_pipeline.claude.database import callers, claims, replies
+from ragds_pipeline.claude.database import batch_items, callers, claims, owed, replies
 
 _LOOKUP_CHUNK = 500
 
@@ -39,6 +39,10 @@ _MOVE = (
         possibly_paid=callers.c.possibly_paid + sa.bindparam("more_possibly_paid"),
     )
 )
+_IN_BATCH = sa.select(batch_items.c.key).where(batch_items.c.key == _KEY).limit(1)
+_OWED = sa.select(owed.c.caller, owed.c.amount).where(owed.c.key == _KEY)
+_FORGIVE = owed.delete().where(owed.c.key == _KEY)
+_HELD_BY_ANYONE = sa.select(claims.c.caller, claims.c.reserved).where(claims.c.key == _KEY)
 _BEAT = callers.update().where(callers.c.caller == _CALLER).values(beat=callers.c.beat + 1)
 
 
@@ -105,12 +109,40 @@ def move(connection: sa.Connection, caller: str, spent: int = 0, in_flight: int 
 
 
 def write_off(connection: sa.Connection, key: str, caller: str, reserved: int, backend: str) -> None:
-    """End a claim whose outcome is not known. A batch is collected by whoever comes next, so nothing of it is lost."""
-    end_claim(connection, key, caller)
-    move(connection, caller, in_flight=-reserved, possibly_paid=0 if backend == "batch" else reserved)
+    """End a claim whose outcome is not known; what was reserved counts as possibly paid.
+
+    A request that is in a batch is collected by whoever comes next, so its amount is kept by key and taken off again
+    when that is done. One that was meant for a batch and is in none was never sent.
+    """
+    if not end_claim(connection, key, caller):
+        return  # somebody took it over and has counted it
+    if backend != "batch":
+        move(connection, caller, in_flight=-reserved, possibly_paid=reserved)
+    elif connection.execute(_IN_BATCH, {"in_key": key}).first() is None:
+        move(connection, caller, in_flight=-reserved)
+    else:
+        forgive(connection, [key])
+        connection.execute(owed.insert(), {"key": key, "caller": caller, "amount": reserved})
+        move(connection, caller, in_flight=-reserved, possibly_paid=reserved)
 
 
 def write_off_all(connection: sa.Connection, caller: str) -> None:
     """End every claim that a caller still has."""
     for key, reserved, backend in connection.execute(_HELD, {"in_caller": caller}).all():
         write_off(connection, key, caller, reserved, backend)
+
+
+def forgive(connection: sa.Connection, keys: Iterable[str]) -> None:
+    """Take off what is owed for requests in batches: it is known now what became of them."""
+    for key in keys:
+        for caller, amount in connection.execute(_OWED, {"in_key": key}).all():
+            connection.execute(_FORGIVE, {"in_key": key})
+            move(connection, caller, possibly_paid=-amount)
+
+
+def collected(connection: sa.Connection, key: str) -> None:
+    """Take off all that anybody reserved or owes for a request whose reply came out of a batch."""
+    forgive(connection, [key])
+    for caller, reserved in connection.execute(_HELD_BY_ANYONE, {"in_key": key}).all():
+        end_claim(connection, key, caller)
+        move(connection, caller, in_flight=-reserved)

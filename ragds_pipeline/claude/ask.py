@@ -9,22 +9,21 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from ragds_pipeline.claude.admission import Admission
 from ragds_pipeline.claude.backends.api import Callbacks, call_all
-from ragds_pipeline.claude.backends.batch import run_batches
-from ragds_pipeline.claude.backends.file import read_results, write_requests
+from ragds_pipeline.claude.backends.batch import collect_batches, run_batches
+from ragds_pipeline.claude.backends.file import ResultsTally, read_results, write_requests
 from ragds_pipeline.claude.batch_store import BatchStore
 from ragds_pipeline.claude.budget import Budget
 from ragds_pipeline.claude.capabilities import check_models, stop_on_problems
 from ragds_pipeline.claude.clients import API_KEY, credentials
 from ragds_pipeline.claude.estimate import Estimate, ceiling, estimate
 from ragds_pipeline.claude.forecast import forecast
-from ragds_pipeline.claude.ledger import Ledger
+from ragds_pipeline.claude.ledger import Ledger, ledger_url
 from ragds_pipeline.claude.pricing import PriceTable
-from ragds_pipeline.claude.progress import Progress, ProgressReporter
+from ragds_pipeline.claude.progress import AUDIENCE, Progress, ProgressReporter
 from ragds_pipeline.claude.requests import Failure, FailureReason, Reply, Request, Usage, outcome
+from ragds_pipeline.claude.spending import StepCosts
 from ragds_pipeline.config import ClaudeSettings, ConfigError, Settings
 
 Outcome = Reply | Failure
@@ -61,7 +60,7 @@ class Claude:
         self._run_id = run_id
         self._partition = partition
         self._on_progress = on_progress
-        self._say = say or logging.getLogger("ragds_pipeline.claude").info
+        self._tell = say or logging.getLogger("ragds_pipeline.claude").info
         if settings.claude.backend == "batch" and settings.claude.provider != "anthropic":
             raise ConfigError(f"claude.backend: {settings.claude.provider} has no Message Batches; use api")
         self.prices = PriceTable(settings.claude.prices)
@@ -72,7 +71,8 @@ class Claude:
         # Without a partition there is nothing a partition's cap could hold for.
         partition_cap = settings.claude.partition_budget_usd if partition else None
         self.budget = Budget(settings.claude.budget_usd, partition_cap)
-        self.ledger = Ledger(_ledger_url(settings))
+        self.ledger = Ledger(ledger_url(settings))
+        self.costs = StepCosts()
 
     def ask(self, requests: Sequence[Request], batch_above: int | None = None) -> dict[str, Outcome]:
         """Return a reply or a typed failure for each request, by its key.
@@ -95,6 +95,9 @@ class Claude:
             self._from_files(missing, found)
         elif missing:
             self._from_model(missing, found, self._sent_with(len(missing), batch_above))
+        self.costs.note(by_key, found)
+        if self._partition:
+            self.ledger.note_uses(self._partition, by_key.values())
         return {key: found[key] for key in by_key}
 
     def known(self, requests: Sequence[Request]) -> dict[str, Outcome]:
@@ -126,17 +129,21 @@ class Claude:
             return settings.model_copy(update={"backend": "batch"})
         return settings
 
+    def _say(self, text: str) -> None:
+        self._tell(text)
+        AUDIENCE.said(text)
+
     def _replay(self, keys: Sequence[str] | dict[str, Request], found: dict[str, Outcome]) -> None:
         for key, entry in self.ledger.get(keys).items():
             found[key] = outcome(key, entry.message, entry.cost_usd, replayed=True)
 
     def _from_files(self, missing: list[Request], found: dict[str, Outcome]) -> None:
-        wanted = {request.key: request for request in missing}
-        for key, message in read_results(self._recorded):
-            if key in wanted and key not in found:
-                # Recorded elsewhere and paid for there, if at all: here it costs nothing.
-                self.ledger.put(wanted[key], message, Decimal(0), "file", self._run_id, "", self._partition)
-                found[key] = outcome(key, message, Decimal(0), replayed=True)
+        wanted, tally = {request.key: request for request in missing}, ResultsTally()
+        for key, message in read_results(self._recorded, wanted, tally):
+            # Recorded elsewhere and paid for there, if at all: here it costs nothing.
+            self.ledger.put(wanted[key], message, Decimal(0), "file", self._run_id, "", self._partition)
+            found[key] = outcome(key, message, Decimal(0), replayed=True)
+        self._say(f"recordings: {tally}, for {len(missing)} requests")
         still = [request for request in missing if request.key not in found]
         if still:
             path = self._write_outbox(still)
@@ -166,7 +173,8 @@ class Claude:
             longest = max(int(request.params["max_tokens"]) for request in missing)
             for warning in stop_on_problems(check_models(settings, api_key, longest, self._answering)):
                 self._say(warning)
-        progress = ProgressReporter(len(missing), lambda: self.budget.spent_usd, self._on_progress)
+        task = ", ".join(dict.fromkeys(request.task for request in missing))
+        progress = ProgressReporter(len(missing), lambda: self.budget.spent_usd, self._on_progress, task)
         with Admission(self.ledger.writer, self.budget, self._run_id, self._partition, backend) as admission:
             still = missing
             while still:
@@ -230,17 +238,21 @@ class _Exchange:
 
     def send(self, requests: list[Request], api_key: str) -> None:
         """Hand the requests to the configured backend."""
+        store, say = BatchStore(self._claude.ledger.engine), self._claude._say
         if self._settings.backend == "batch":
-            store = BatchStore(self._claude.ledger.engine)
             run_batches(
-                requests, self._settings, api_key, store, self._admit_at_once, self._on_message, self._on_failure,
-                self._claude._say,
-            )  # fmt: skip
+                requests, self._settings, api_key, store, self._admit_at_once, self._from_batch, self._batch_failed, say
+            )
             return
+        if self._settings.provider == "anthropic":
+            requests = collect_batches(
+                requests, self._settings, api_key, store, self._from_batch, self._batch_failed, say
+            )
         callbacks = Callbacks(
-            self._admit, self._on_message, self._on_failure, self._admission.lost, self._admission.stop_waiting
+            self._admit, self._from_call, self._on_failure, self._admission.lost, self._admission.stop_waiting
         )
-        call_all(requests, self._settings, api_key, callbacks)
+        if requests:
+            call_all(requests, self._settings, api_key, callbacks)
 
     def _admit(self, request: Request) -> Failure | None:
         return self._admission.admit(request, self._most(request), wait=True)
@@ -252,16 +264,27 @@ class _Exchange:
         batch = self._settings.backend == "batch"
         return ceiling(request, self._claude.prices, batch=batch, caching=self._settings.caching)
 
-    def _on_message(self, request: Request, message: dict[str, Any], request_id: str) -> None:
+    def _from_call(self, request: Request, message: dict[str, Any], request_id: str) -> None:
+        self._on_message(request, message, request_id, batch=False)
+
+    def _from_batch(self, request: Request, message: dict[str, Any], batch_id: str) -> None:
+        self._on_message(request, message, batch_id, batch=True)
+
+    def _on_message(self, request: Request, message: dict[str, Any], request_id: str, batch: bool) -> None:
         claude, admission = self._claude, self._admission
-        cost = claude.prices.cost(request.model, Usage.of(message), batch=self._settings.backend == "batch")
+        cost = claude.prices.cost(request.model, Usage.of(message), batch=batch)
         claude.ledger.put(
-            request, message, cost, self._settings.backend, claude._run_id, request_id, claude._partition,
-            lambda connection, new: admission.settle(connection, request.key, cost, new),
+            request, message, cost, "batch" if batch else "api", claude._run_id, request_id, claude._partition,
+            lambda connection, new: admission.settle(connection, request.key, cost, new, batch),
         )  # fmt: skip
         admission.settled(request.key, cost)
         self._found[request.key] = outcome(request.key, message, cost, replayed=False)
         self._progress.count(isinstance(self._found[request.key], Failure))
+
+    def _batch_failed(self, request: Request, failure: Failure) -> None:
+        if failure.possibly_paid:
+            self._admission.owe(request)
+        self._on_failure(request, failure)
 
     def _on_failure(self, request: Request, failure: Failure) -> None:
         if failure.reason is FailureReason.ELSEWHERE:
@@ -270,13 +293,6 @@ class _Exchange:
         self._admission.failed(request)
         self._found[request.key] = failure
         self._progress.count(failed=True)
-
-
-def _ledger_url(settings: Settings) -> str:
-    url = sa.make_url(settings.claude.ledger)
-    if url.get_backend_name() == "sqlite" and url.database and url.database != ":memory:":
-        url = url.set(database=str(settings.path(url.database)))
-    return url.render_as_string(hide_password=False)
 
 
 def open_claude(

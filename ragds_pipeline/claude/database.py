@@ -68,6 +68,51 @@ claims = sa.Table(
 )
 """One row a request that is under way, and who has it in hand."""
 
+owed = sa.Table(
+    "owed",
+    metadata,
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("caller", sa.String(32), nullable=False, index=True),
+    sa.Column("amount", sa.BigInteger, nullable=False),
+)
+"""One row a request in a batch that nobody follows just now: what its caller counts as possibly paid, until somebody
+collects the batch and it is known."""
+
+uses = sa.Table(
+    "uses",
+    metadata,
+    sa.Column("partition", sa.Text, primary_key=True),
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("item", sa.Text, nullable=False),
+    sa.Column("model", sa.Text, nullable=False),
+)
+"""One row a request and revision that asked it, whoever paid for the reply and whether there is one."""
+
+batches = sa.Table(
+    "batches",
+    metadata,
+    sa.Column("intent", sa.String(32), primary_key=True),
+    sa.Column("server", sa.Text, nullable=False),
+    sa.Column("batch_id", sa.Text, unique=True),
+    sa.Column("newest_before", sa.Text, nullable=False),
+    sa.Column("size", sa.Integer, nullable=False),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("lease_until", sa.Float, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("state", sa.String(8), nullable=False),
+)
+"""One row a message batch that was to be made; see ``batch_store``."""
+
+batch_items = sa.Table(
+    "batch_items",
+    metadata,
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("server", sa.Text, primary_key=True),
+    sa.Column("intent", sa.String(32), nullable=False, index=True),
+)
+"""One row a request and server: the batch that it is in."""
+
 _WRITE_LOCK = 7_236_101_940
 """Number of the advisory lock that makes PostgreSQL take one writer at a time, as SQLite does by itself."""
 

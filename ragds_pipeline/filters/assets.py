@@ -9,7 +9,14 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
-from ragds_pipeline.candidates.assets import draft_facts, drop_facts, outlines_to_ask, request_facts, stopped
+from ragds_pipeline.candidates.assets import (
+    cost_facts,
+    draft_facts,
+    drop_facts,
+    outlines_to_ask,
+    request_facts,
+    stopped,
+)
 from ragds_pipeline.candidates.revision_plan import open_plan
 from ragds_pipeline.claude import RepliesMissing
 from ragds_pipeline.config import ConfigError, Settings
@@ -110,7 +117,11 @@ def _verdict_asset(judge: Judge, earlier: Sequence[Judge], sentence: str) -> dg.
             claude.close()
         except (RepliesMissing, ConfigError) as error:
             raise stopped(error) from error
-        facts = {**verdict_facts(left, found), "rubric in the prompt cache": cached_rubric(judge, settings)}
+        facts = {
+            **verdict_facts(left, found),
+            "rubric in the prompt cache": cached_rubric(judge, settings),
+            **cost_facts(claude),
+        }
         return dg.MaterializeResult(value=to_table(Verdict, found), metadata=facts)
 
     return verdicts
@@ -231,7 +242,7 @@ def topped_up(
     passed = {"verdicts": len(verdicts), "passed": sum(verdict.passed for verdict in verdicts)}
     short = {"questions missing": sum(row.missing for row in done.missing), "missing": markdown_table(absent)}
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
-        "candidates": (Candidate, done.candidates, candidate_facts(done.candidates)),
+        "candidates": (Candidate, done.candidates, {**candidate_facts(done.candidates), **cost_facts(claude)}),
         "verdicts": (Verdict, verdicts, passed),
         "judge_drops": (Drop, judged.drops, drop_facts(judged.drops)),
         "top_up_drafts": (Draft, drafts, {"rounds": len(done.rounds), **draft_facts(drafts)}),

@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from ragds_pipeline import __version__
 from ragds_pipeline.candidates.assets import drop_facts
+from ragds_pipeline.claude.spending import CallSum, books_of, total
+from ragds_pipeline.claude.views import write_all_views
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
 from ragds_pipeline.filters.breakdown import By, Stage, by_reason, cells, filter_stages, parts, stage_of
@@ -61,10 +63,9 @@ from ragds_pipeline.records import (
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.standing import FROZEN
 from ragds_pipeline.storage import svg
-from ragds_pipeline.storage.metadata import Facts, file_link, markdown_table
+from ragds_pipeline.storage.metadata import Facts, dollars, file_link, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile
-from ragds_pipeline.storage.views import write_views
 
 GROUP = "golden"
 OWNERS = ["team:data-engineering"]
@@ -220,6 +221,7 @@ def golden_set(
             "manifest": file_link(frozen.path / "manifest.json"),
             "funnel": dg.MetadataValue.md(as_markdown(contents.funnel)),
             "preview": markdown_table(rows),
+            **_cost(settings, context.partition_key, len(items)),
         },
     )
 
@@ -235,7 +237,7 @@ def coverage_of_kb(
     documents = kb_documents.read(["path", "language", "confidential"])
     table = coverage(documents, question_plan, candidates, golden_items)
     with suppress(duckdb.Error, OSError):
-        write_views(project.settings().data_dir)  # a convenience for people; never what a run fails for
+        write_all_views(project.settings())  # a convenience for people; never what a run fails for
     return dg.MaterializeResult(
         value=table,
         metadata={
@@ -274,6 +276,18 @@ def funnel_facts(stages: Sequence[Stage], small: Sequence[FunnelCell]) -> Facts:
         "examples": examples_table(reasons),
     }
     return {name: dg.MetadataValue.md(text) for name, text in texts.items()}
+
+
+def _cost(settings: Settings, partition: str, items: int) -> Facts:
+    """Return what the snapshot cost. It is a fact of the ledger and no part of the snapshot's files, whose bytes must
+    be the same whoever paid."""
+    books = books_of(settings, partition)
+    whole = total(books.calls) if books is not None else CallSum()
+    return {
+        "cost of the snapshot": dollars(whole.cost_usd),
+        "cost of an item": dollars(whole.cost_usd / items),
+        "paid for this revision": dollars(whole.paid_usd),
+    }
 
 
 def _preview(items: Sequence[GoldenItem]) -> dg.MarkdownMetadataValue:
