@@ -18,6 +18,7 @@ from ragds_pipeline.filters.assets import ASSETS as FILTERS
 from ragds_pipeline.golden.assets import ASSETS as GOLDEN
 from ragds_pipeline.golden.checks import CHECKS
 from ragds_pipeline.kb.assets import ASSETS as KB
+from ragds_pipeline.kb.sensors import watchers
 from ragds_pipeline.resources import TABLES, Project
 from ragds_pipeline.review.assets import ASSETS as REVIEW
 from ragds_pipeline.storage.parquet_io import MarkdownIOManager, ParquetIOManager
@@ -53,11 +54,21 @@ def config_path() -> Path:
 
 def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
     """Return the definitions for the project of ``config_file``; raise ConfigError where it cannot be used."""
-    data = load_settings(config_file).data_dir
+    settings = load_settings(config_file)
+    data = settings.data_dir
+    sensor, schedule = watchers(settings.watch)
+    derived = dg.AutomationConditionSensorDefinition(
+        "derived_assets_sensor",
+        target=dg.AssetSelection.assets("kb_overview", "coverage"),
+        default_status=dg.DefaultSensorStatus.RUNNING if settings.watch.enabled else dg.DefaultSensorStatus.STOPPED,
+        description="Makes kb_overview and coverage again when what they are derived from changed. No call is made.",
+    )
     return dg.Definitions(
         assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *GOLDEN],
         asset_checks=CHECKS,
         jobs=[revision_job, freeze_job],
+        sensors=[sensor, derived],
+        schedules=[schedule],
         # Steps follow one another, and a process for each would cost more (seconds of imports) than all they do.
         executor=dg.in_process_executor,
         resources={

@@ -18,7 +18,8 @@ import dagster as dg
 import duckdb
 
 from ragds_pipeline.config import Settings, load_settings
-from ragds_pipeline.kb.assets import archive_of, folder_revision
+from ragds_pipeline.kb.assets import archive_of, folder_observation, folder_revision
+from ragds_pipeline.run_processes import LAUNCHED_BY_TAG, SOURCE_VERSION_TAG, sweep
 from ragds_pipeline.storage.views import write_views
 
 STATE_VARIABLE = "RAGDS_DAGSTER_STORAGE"
@@ -74,8 +75,11 @@ def register_version(settings: Settings, instance: dg.DagsterInstance, version: 
 
 def register_current(settings: Settings, instance: dg.DagsterInstance) -> str:
     """Make the revision that the KB folder holds now a partition and return its source version."""
-    version = folder_revision(settings).source_version
+    revision = folder_revision(settings)
+    version = revision.source_version
     instance.add_dynamic_partitions("kb_revisions", [version])
+    for observation in folder_observation(instance, revision):
+        instance.report_runless_asset_event(observation)
     return version
 
 
@@ -87,8 +91,13 @@ def execute(
     resources: Mapping[str, Any] | None = None,
     ops: Mapping[str, Any] | None = None,
     selection: Sequence[str] | None = None,
+    launched_by: str = "ragds",
 ) -> RunOutcome:
-    """Run a job for one revision, or some of its assets, and say how it ended. Nothing is printed while it runs."""
+    """Run a job for one revision, or some of its assets, and say how it ended. Nothing is printed while it runs.
+
+    Runs whose process is gone are ended first, so that none of them keeps its place.
+    """
+    sweep(instance)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.PreviewWarning)
         from ragds_pipeline.definitions import build_defs
@@ -98,6 +107,7 @@ def execute(
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}, "ops": dict(ops or {})},
             instance=instance,
             partition_key=source_version,
+            tags={SOURCE_VERSION_TAG: source_version, LAUNCHED_BY_TAG: launched_by},
             asset_selection=[dg.AssetKey(name) for name in selection] if selection else None,
             raise_on_error=False,
         )

@@ -11,18 +11,20 @@ import pyarrow as pa
 
 from ragds_pipeline.candidates.generate import first_requests, generate
 from ragds_pipeline.candidates.plan import AskableDocument, plan_questions
+from ragds_pipeline.candidates.prompts import code_version, load_prompt
 from ragds_pipeline.claude import Claude, RepliesMissing
 from ragds_pipeline.claude.estimate import estimate
 from ragds_pipeline.config import ConfigError
 from ragds_pipeline.kb.outline import load_outlines
 from ragds_pipeline.records import AskedRow, CostRow, Draft, Drop, PlanRow
-from ragds_pipeline.resources import Project, kb_revisions
+from ragds_pipeline.resources import Project, claude_retries, kb_revisions
 from ragds_pipeline.storage.metadata import Facts, dollars, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile, preview
 
 GROUP = "candidates"
 OWNERS = ["team:data-engineering"]
+DRAFTING = code_version("1", load_prompt("single_hop"))
 
 
 def askable(documents: TableFile) -> list[AskableDocument]:
@@ -122,19 +124,21 @@ def _open(project: Project, context: dg.AssetExecutionContext) -> Claude:
     outs={
         "drafts": dg.AssetOut(
             description="Questions of the first round with answer, type and evidence, as they came back.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS,
+            code_version=DRAFTING,
         ),
         "draft_drops": dg.AssetOut(
             description="What could not be read of the replies or did not come back, each with the reason.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version=DRAFTING,
         ),
         "draft_requests": dg.AssetOut(
             description="Every request of the first round: what was asked, what came back, what it cost.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version=DRAFTING,
         ),
     },
     partitions_def=kb_revisions,
     pool="claude",
+    retry_policy=claude_retries,
 )  # fmt: skip
 def drafts(
     context: dg.AssetExecutionContext,
