@@ -16,7 +16,7 @@ from ragds_pipeline.candidates.assets import ASSETS as CANDIDATES
 from ragds_pipeline.config import load_settings
 from ragds_pipeline.filters.assets import ASSETS as FILTERS
 from ragds_pipeline.golden.assets import ASSETS as GOLDEN
-from ragds_pipeline.golden.checks import CHECKS
+from ragds_pipeline.golden.checks import CHECKS, TODAY, TODAY_GROUP
 from ragds_pipeline.kb.assets import ASSETS as KB
 from ragds_pipeline.kb.sensors import watchers
 from ragds_pipeline.resources import TABLES, Project
@@ -26,7 +26,7 @@ from ragds_pipeline.storage.parquet_io import MarkdownIOManager, ParquetIOManage
 CONFIG_VARIABLE = "RAGDS_CONFIG"
 """Environment variable with the path of ``ragds.yaml``; by default the one above this package, else in the folder."""
 
-REVISION_JOB, FREEZE_JOB = "revision_job", "freeze_job"
+REVISION_JOB, FREEZE_JOB, CHECKS_JOB = "revision_job", "freeze_job", "checks_job"
 
 revision_job = dg.define_asset_job(
     REVISION_JOB,
@@ -41,6 +41,13 @@ freeze_job = dg.define_asset_job(
     | dg.AssetSelection.checks_for_assets(*GOLDEN),
     description="From returned sheets to a frozen snapshot, and a new sheet of what is left to decide. Stops before "
     "freezing where a check fails.",
+)
+
+checks_job = dg.define_asset_job(
+    CHECKS_JOB,
+    selection=dg.AssetSelection.groups(TODAY_GROUP),
+    description="Does the golden set that was frozen last hold on the documents as they are now? Fails where a check "
+    "of severity error does. No model is asked. `ragds checks` runs it for CI.",
 )
 
 
@@ -64,9 +71,9 @@ def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) ->
         description="Makes kb_overview and coverage again when what they are derived from changed. No call is made.",
     )
     return dg.Definitions(
-        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *GOLDEN],
+        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *GOLDEN, *TODAY],
         asset_checks=CHECKS,
-        jobs=[revision_job, freeze_job],
+        jobs=[revision_job, freeze_job, checks_job],
         sensors=[sensor, derived],
         schedules=[schedule],
         # Steps follow one another, and a process for each would cost more (seconds of imports) than all they do.

@@ -119,7 +119,7 @@ def execute(
         for e in checks
         if e.severity == dg.AssetCheckSeverity.ERROR
     )
-    errors = tuple(_message(event) for event in result.get_step_failure_events())
+    errors = tuple(message_of(event) for event in result.get_step_failure_events())
     metadata = {
         event.asset_key.to_user_string(): {k: v.value for k, v in event.materialization.metadata.items()}
         for event in result.get_asset_materialization_events()
@@ -128,7 +128,8 @@ def execute(
     return RunOutcome(job_name, result.run_id, result.success, errors, failed, metadata)
 
 
-def _message(event: dg.DagsterEvent) -> str:
+def message_of(event: dg.DagsterEvent) -> str:
+    """Return why a step failed, for the person who can act; without a traceback."""
     data = event.step_failure_data
     if data.user_failure_data and data.user_failure_data.description:
         return f"{event.step_key}: {data.user_failure_data.description}"

@@ -22,9 +22,13 @@ def test_every_asset_says_what_it_is() -> None:
     assert len(specs) >= 20
     for node in specs:
         name = node.key.to_user_string()
-        assert node.group_name in {"kb", "candidates", "filters", "review", "golden"}, name
+        assert node.group_name in {"kb", "candidates", "filters", "review", "golden", "checks"}, name
         assert node.description and len(node.description.split()) >= 6, name
-        assert node.owners and node.kinds and node.code_version, name
+        assert node.kinds, name
+        if not node.is_observable:  # what is observed has no code of its own
+            assert node.owners and node.code_version, name
+        if name == "golden_set_today":
+            continue  # it is about the present, whatever revision that is
         assert node.partitions_def is not None and node.partitions_def.name == "kb_revisions", name  # type: ignore[attr-defined]
 
 
@@ -43,8 +47,18 @@ def test_the_jobs_cover_every_asset() -> None:
         for name in ("revision_job", "freeze_job")
     )
     assert one & other == {"review_queue"}, "made for the sheet, and again when decisions came in"
-    keys = {dg.AssetKey(name) for name in one | other}
-    assert keys == {node.key for node in DEFS.resolve_asset_graph().asset_nodes}
+    keys = {dg.AssetKey(name) for name in one | other | {"golden_set_today"}}
+    assert keys == {node.key for node in DEFS.resolve_asset_graph().asset_nodes if not node.is_observable}
+    today = DEFS.resolve_job_def("checks_job").asset_layer
+    assert today.executable_asset_keys == {dg.AssetKey("golden_set_today")} and len(today.asset_check_keys) >= 10
+
+
+def test_a_newcomer_pays_nothing_unasked() -> None:
+    defs = DEFS.get_repository_def()
+    assert {sensor.default_status for sensor in defs.sensor_defs} == {dg.DefaultSensorStatus.STOPPED}
+    assert {schedule.default_status for schedule in defs.schedule_defs} == {dg.DefaultScheduleStatus.STOPPED}
+    conditions = {n.key.to_user_string() for n in DEFS.resolve_asset_graph().asset_nodes if n.automation_condition}
+    assert conditions == {"kb_overview", "coverage"}, "nothing that asks Claude or goes to people"
 
 
 def test_a_resource_can_be_replaced(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from ragds_pipeline.filters.judges import rubric_version
 from ragds_pipeline.golden.accept import accept
 from ragds_pipeline.golden.coverage import by_document, by_language_and_type, coverage
 from ragds_pipeline.golden.items import prepare
+from ragds_pipeline.golden.latest import mark_latest
 from ragds_pipeline.golden.registry import Registry
 from ragds_pipeline.golden.snapshot import Contents, freeze, register
 from ragds_pipeline.golden.verify import documents_of, nothing_confidential
@@ -169,6 +170,7 @@ def golden_set(
     )
     given = to_records(GivenId, golden_ids)
     frozen = freeze(contents, settings.data_dir / "golden", lambda: register(registry_of(settings), given))
+    mark_latest(settings.data_dir / "golden", context.partition_key, frozen)
     rows = [{"id": i.id, "split": i.split, "question": i.question[:160], "answer": i.answer[:160]} for i in items[:20]]
     return dg.MaterializeResult(
         value=golden_items,

@@ -35,7 +35,7 @@ NO_ANSWER = "no_answer"
 MANIFEST = "manifest.json"
 
 _SNAPSHOT = re.compile(r"snapshot-\d{4,}")
-_OURS = re.compile(r"registry\.(?:jsonl|lock)_*", re.IGNORECASE)
+_OURS = re.compile(r"(?:registry\.(?:jsonl|lock)|latest\.json)_*", re.IGNORECASE)
 
 
 class SnapshotDamaged(RuntimeError):
