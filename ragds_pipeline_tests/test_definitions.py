@@ -50,7 +50,7 @@ def test_the_jobs_cover_every_asset() -> None:
     keys = {dg.AssetKey(name) for name in one | other | {"golden_set_today"}}
     assert keys == {node.key for node in DEFS.resolve_asset_graph().asset_nodes if not node.is_observable}
     today = DEFS.resolve_job_def("checks_job").asset_layer
-    assert today.executable_asset_keys == {dg.AssetKey("golden_set_today")} and len(today.asset_check_keys) >= 10
+    assert today.executable_asset_keys == {dg.AssetKey("golden_set_today")}
 
 
 def test_a_newcomer_pays_nothing_unasked() -> None:
