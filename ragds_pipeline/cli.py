@@ -116,6 +116,22 @@ def _parser() -> argparse.ArgumentParser:
     probes.add_argument("--out", type=Path, help="write the report to this file as well: Markdown, or .json")
     verify = add("verify", _verify, "Check that the files of frozen snapshots are as they were frozen.")
     verify.add_argument("snapshots", nargs="*", type=Path, help="snapshot folders (default: all)")
+    checks = add(
+        "checks", _checks, "Check the golden set against the documents as they are now; 1 where a check fails."
+    )
+    checks.add_argument("--snapshot", type=Path, help="snapshot folder (default: the one that was frozen last)")
+    checks.add_argument("--junit", type=Path, metavar="FILE", help="also write the outcomes as JUnit XML")
+    checks.add_argument("--sarif", type=Path, metavar="FILE", help="also write the findings as SARIF 2.1.0")
+    checks.add_argument(
+        "--github", action="store_true", help="also print annotations (default where GITHUB_ACTIONS is set)"
+    )
+    backfill = add("backfill", _backfill, "Archive an old state of the KB as a revision with a partition of its own.")
+    state = backfill.add_mutually_exclusive_group(required=True)
+    state.add_argument("--from-folder", type=Path, metavar="PATH", help="a folder that holds it")
+    state.add_argument("--git-ref", metavar="REF", help="a commit, tag or branch that holds it; nothing is checked out")
+    backfill.add_argument("--repo", type=Path, help="the git repository (default: the one that holds the KB folder)")
+    backfill.add_argument("--path", help="the KB's folder in the repository (default: where the KB folder is in it)")
+    backfill.add_argument("--run", action="store_true", help="also run it up to the review sheet")
     ledger = add("ledger", _ledger, "Write every request and reply of the ledger as JSON lines, or sums of them.")
     ledger.add_argument("--out", type=Path, help="file (default: standard output)")
     ledger.add_argument(
@@ -150,7 +166,7 @@ def _demo(arguments: argparse.Namespace) -> None:
     config, settings, instance = _open(arguments)
     version = runs.register_current(settings, instance)
     print(f"1/3  documents, questions, filters ({version}) ...", flush=True)
-    _must(_execute(config, "revision_job", version, instance))
+    _must(_execute(config, "revision_job", version, instance, launched_by="ragds demo"))
     sheets = sorted(settings.path("data/recorded/decisions").glob("*.csv"))
     print(f"2/3  review: {len(sheets)} sheet(s) of recorded decisions ...", flush=True)
     print("3/3  checks, golden set ...", flush=True)
@@ -166,7 +182,7 @@ def _run(arguments: argparse.Namespace) -> None:
     config, settings, instance = _open(arguments)
     version = runs.register_current(settings, instance)
     print(f"revision {version}", flush=True)
-    _must(_execute(config, "revision_job", version, instance))
+    _must(_execute(config, "revision_job", version, instance, launched_by="ragds run"))
     _show(settings, version)
 
 
@@ -318,6 +334,63 @@ def _verify(arguments: argparse.Namespace) -> None:
         print(f"{path}: {manifest['counts']['items']} items, {len(manifest['files'])} files, all as frozen")
 
 
+def _checks(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.checking import ChecksFailed, run_checks
+    from ragds_pipeline.golden import report_forms as forms
+
+    config, settings, instance = _open(arguments)
+    try:
+        outcomes = run_checks(config, instance, arguments.snapshot.resolve() if arguments.snapshot else None)
+    except ChecksFailed as error:
+        raise Stop(str(error)) from error
+    places = forms.Places.of(settings.kb_dir, config, Path.cwd())
+    print(forms.table(outcomes, places), flush=True)
+    for path, form in ((arguments.junit, forms.junit), (arguments.sarif, forms.sarif)):
+        if path is not None:
+            write_text(path.resolve(), form(outcomes, places))
+    if arguments.github or os.environ.get("GITHUB_ACTIONS") == "true":
+        print(*forms.workflow_commands(outcomes, places), sep="\n", flush=True)
+    if forms.failed(outcomes):
+        raise Stop("a check failed; what it found is listed above with its file and line")
+
+
+def _backfill(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline import backfill, runs
+    from ragds_pipeline.kb.git_state import GitFailed
+
+    config, settings, instance = _open(arguments)
+    if arguments.from_folder and (arguments.repo or arguments.path):
+        raise Stop("--repo and --path go with --git-ref")
+    try:
+        if arguments.from_folder:
+            done = backfill.from_folder(settings, instance, arguments.from_folder.resolve())
+        else:
+            repository, path = _in_repository(arguments, settings)
+            done = backfill.from_git(settings, instance, arguments.git_ref, repository, path)
+    except (GitFailed, backfill.BackfillFailed) as error:
+        raise Stop(str(error)) from error
+    state = "archived before" if done.known else "archived now"
+    print(f"{done.origin}: revision {done.source_version}, {done.documents} documents, {state}; it is a partition")
+    if not arguments.run:
+        print(f"run it with: ragds backfill ... --run, or materialise revision_job for {done.source_version} in the UI")
+        return
+    _must(runs.execute(config, "revision_job", done.source_version, instance, launched_by="ragds backfill"))
+    _show(settings, done.source_version)
+
+
+def _in_repository(arguments: argparse.Namespace, settings: Settings) -> tuple[Path, str]:
+    """Return the git repository and the KB's folder in it, as given or as found from the KB folder."""
+    if arguments.repo and arguments.path is None:
+        raise Stop("--repo needs --path: the KB's folder in that repository, such as kb or docs")
+    if arguments.repo:
+        return arguments.repo.resolve(), arguments.path
+    kb = settings.kb_dir
+    root = next((folder for folder in (kb, *kb.parents) if (folder / ".git").exists()), None)
+    if root is None:
+        raise Stop(f"{kb} is in no git repository: name one with --repo and --path")
+    return root, arguments.path if arguments.path is not None else kb.relative_to(root).as_posix()
+
+
 def _ledger(arguments: argparse.Namespace) -> None:
     from ragds_pipeline.ledger_told import sums_by
 
@@ -368,8 +441,10 @@ def _opened_ledger(arguments: argparse.Namespace) -> Iterator[Ledger]:
 
 def _ui(arguments: argparse.Namespace) -> None:
     from ragds_pipeline import runs
+    from ragds_pipeline.run_processes import sweep
 
     _, settings, instance = _open(arguments)
+    sweep(instance)
     print(f"revision {runs.register_current(settings, instance)} is registered as a partition")
     # Both run from the project's folder with the project's own state; nothing listens beyond this machine.
     environment = dict(os.environ)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pathspec
 import yaml
@@ -222,6 +223,59 @@ class GoldenSettings(_Model):
     """Seed of the split of new questions; those already frozen keep their side whatever it is."""
 
 
+class WatchSettings(_Model):
+    """Noticing by itself that documents changed. Off unless switched on, because a run asks Claude and costs money."""
+
+    enabled: bool = False
+    """True: the sensor ``kb_revision_sensor`` runs whenever the Dagster daemon does (``ragds ui``), and starts
+    ``revision_job`` for each new revision. False: it is there, stopped, and can be started in the UI."""
+    every_s: int = Field(30, ge=5)
+    """Seconds between two looks at the KB folder."""
+    quiet_s: float = Field(120.0, ge=0)
+    """How long documents, their folders and ``kb.yaml`` must not have changed before what they say is a revision, so
+    that a half-finished sync is none."""
+    max_attempts: int = Field(3, ge=1, le=20)
+    """How often the job is started for a revision, at most, when it fails. After that it waits for a person."""
+    retry_after_s: float = Field(300.0, ge=0)
+    """Seconds between a failed run and the next attempt."""
+    gone_share: float = Field(0.5, gt=0, le=1)
+    """Where more than this share of the documents of the current revision is gone, nothing is started until the folder
+    has been quiet for ``gone_quiet_s``, or a person starts the job: it may be a mount or a sync that failed."""
+    gone_quiet_s: float = Field(86_400.0, ge=0)
+    """See ``gone_share``."""
+    cron: str = "0 5 * * *"
+    """When the schedule ``kb_revision_schedule`` looks at the folder, as a cron expression."""
+    timezone: str = "UTC"
+    """Time zone of ``cron``, such as ``Europe/Rome``."""
+    schedule_enabled: bool = False
+    """True: the schedule runs whenever the daemon does. It is for those who want runs at set times only, and needs no
+    ``enabled``."""
+
+    @field_validator("cron")
+    @classmethod
+    def _cron(cls, value: str) -> str:
+        if not re.fullmatch(r"@(hourly|daily|weekly|monthly|yearly)|\s*(\S+\s+){4}\S+\s*", value):
+            raise ValueError("use a cron expression of five fields, such as '0 5 * * *'")
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError("no such time zone; use a name such as Europe/Rome") from error
+        return value
+
+
+class ChecksSettings(_Model):
+    """``ragds checks``, which CI runs."""
+
+    stale_share: float = Field(0.1, ge=0, le=1)
+    """A larger share of golden items with evidence that changed, moved to another document or is gone gives a
+    warning (``stale_share``): the set needs a re-validation."""
+
+
 class Price(_Model):
     """Price of one model in USD per million tokens."""
 
@@ -396,6 +450,10 @@ class Settings(_Model):
     """The sheets that go to people."""
     golden: GoldenSettings = GoldenSettings()
     """Freezing."""
+    watch: WatchSettings = WatchSettings()
+    """Noticing by itself that documents changed. Off unless switched on, because a run asks Claude and costs money."""
+    checks: ChecksSettings = ChecksSettings()
+    """``ragds checks``, which CI runs."""
     claude: ClaudeSettings = ClaudeSettings()
     """How models are reached."""
     root: Path = Field(Path(), exclude=True)

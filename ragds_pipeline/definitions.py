@@ -18,9 +18,10 @@ from ragds_pipeline.config import load_settings
 from ragds_pipeline.costs.assets import ASSETS as COSTS
 from ragds_pipeline.filters.assets import ASSETS as FILTERS
 from ragds_pipeline.golden.assets import ASSETS as GOLDEN
-from ragds_pipeline.golden.checks import CHECKS
+from ragds_pipeline.golden.checks import CHECKS, TODAY, TODAY_GROUP
 from ragds_pipeline.golden.revalidation_assets import ASSETS as REVALIDATION
 from ragds_pipeline.kb.assets import ASSETS as KB
+from ragds_pipeline.kb.sensors import watchers
 from ragds_pipeline.resources import TABLES, Project
 from ragds_pipeline.review.assets import ASSETS as REVIEW
 from ragds_pipeline.storage.parquet_io import MarkdownIOManager, ParquetIOManager
@@ -29,7 +30,7 @@ from ragds_pipeline.terminal import LOGGERS
 CONFIG_VARIABLE = "RAGDS_CONFIG"
 """Environment variable with the path of ``ragds.yaml``; by default the one above this package, else in the folder."""
 
-REVISION_JOB, FREEZE_JOB, PROBE_JOB = "revision_job", "freeze_job", "probe_job"
+REVISION_JOB, FREEZE_JOB, PROBE_JOB, CHECKS_JOB = "revision_job", "freeze_job", "probe_job", "checks_job"
 
 revision_job = dg.define_asset_job(
     REVISION_JOB,
@@ -56,6 +57,13 @@ probe_job = dg.define_asset_job(
     description="Ask the judges about labelled probes, of the configured model or of another. No KB needed.",
 )
 
+checks_job = dg.define_asset_job(
+    CHECKS_JOB,
+    selection=dg.AssetSelection.groups(TODAY_GROUP),
+    description="Does the golden set that was frozen last hold on the documents as they are now? Fails where a check "
+    "of severity error does. No model is asked. `ragds checks` runs it for CI.",
+)
+
 
 def config_path() -> Path:
     """Return the path of ``ragds.yaml`` that this process works with."""
@@ -67,11 +75,21 @@ def config_path() -> Path:
 
 def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
     """Return the definitions for the project of ``config_file``; raise ConfigError where it cannot be used."""
-    data = load_settings(config_file).data_dir
+    settings = load_settings(config_file)
+    data = settings.data_dir
+    sensor, schedule = watchers(settings.watch)
+    derived = dg.AutomationConditionSensorDefinition(
+        "derived_assets_sensor",
+        target=dg.AssetSelection.assets("kb_overview", "coverage"),
+        default_status=dg.DefaultSensorStatus.RUNNING if settings.watch.enabled else dg.DefaultSensorStatus.STOPPED,
+        description="Makes kb_overview and coverage again when what they are derived from changed. No call is made.",
+    )
     return dg.Definitions(
-        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *CALIBRATION, *REVALIDATION, *GOLDEN, *COSTS],
+        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *CALIBRATION, *REVALIDATION, *GOLDEN, *COSTS, *TODAY],
         asset_checks=CHECKS,
-        jobs=[revision_job, freeze_job, probe_job],
+        jobs=[revision_job, freeze_job, probe_job, checks_job],
+        sensors=[sensor, derived],
+        schedules=[schedule],
         # Steps follow one another, and a process for each would cost more (seconds of imports) than all they do.
         executor=dg.in_process_executor,
         loggers=LOGGERS,

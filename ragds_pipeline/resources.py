@@ -6,18 +6,33 @@ https://docs.dagster.io/guides/build/external-resources
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 import dagster as dg
 
 from ragds_pipeline.claude import Claude, open_claude
 from ragds_pipeline.claude.progress import Progress
 from ragds_pipeline.config import ClaudeSettings, Settings, load_settings
+from ragds_pipeline.run_processes import alone
 from ragds_pipeline.storage.tables import TableFile
 
 kb_revisions = dg.DynamicPartitionsDefinition(name="kb_revisions")
 """One partition a revision of the KB, keyed by its source version; the same for every asset. Documents are never
 partitions: unchanged ones cost nothing because replies and tables are found by content (DESIGN.md 7)."""
+
+claude_retries = dg.RetryPolicy(max_retries=2, delay=10, backoff=dg.Backoff.EXPONENTIAL)
+"""For steps that ask Claude: what fails in passing (a locked database, a full disk) is tried again; what was paid is in
+the ledger. What a person must mend is a ``dg.Failure`` without retries. A failed call is no failed step: ``claude``
+retries calls, and a call that is given up is a drop with a reason."""
+
+when_inputs_change = dg.AutomationCondition.eager().replace(
+    "any_deps_updated", dg.AutomationCondition.any_deps_match(dg.AutomationCondition.data_version_changed())
+)
+"""For cheap assets that are derived from others and ask nobody: made again when an input of the same revision changed.
+Nothing that asks Claude or goes to people has a condition; see docs/design.md."""
 
 TABLES = "tables"
 """Folder below the data folder that holds the assets' tables."""
@@ -30,6 +45,15 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
     """Path of ``ragds.yaml``."""
     backend: str | None = None
     """Overrides ``claude.backend`` for a run: ``api``, ``batch`` or ``file``."""
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator[Self]:
+        """Keep other runs on the same revision waiting while this one works; see ``run_processes``."""
+        if context.run is None or context.instance is None:  # a sensor's tick
+            yield self
+            return
+        with alone(context.instance, context.run, self.settings().data_dir):
+            yield self
 
     def settings(self) -> Settings:
         """Return the settings; raise ConfigError where they cannot be used."""

@@ -19,7 +19,8 @@ import duckdb
 
 from ragds_pipeline.claude.views import write_all_views
 from ragds_pipeline.config import Settings, load_settings
-from ragds_pipeline.kb.assets import archive_of, folder_revision
+from ragds_pipeline.kb.assets import archive_of, folder_observation, folder_revision
+from ragds_pipeline.run_processes import LAUNCHED_BY_TAG, SOURCE_VERSION_TAG, sweep
 
 STATE_VARIABLE = "RAGDS_DAGSTER_STORAGE"
 """Environment variable that ``dagster_home/dagster.yaml`` takes the folder of Dagster's state from."""
@@ -79,8 +80,11 @@ def register_version(settings: Settings, instance: dg.DagsterInstance, version: 
 
 def register_current(settings: Settings, instance: dg.DagsterInstance) -> str:
     """Make the revision that the KB folder holds now a partition and return its source version."""
-    version = folder_revision(settings).source_version
+    revision = folder_revision(settings)
+    version = revision.source_version
     instance.add_dynamic_partitions("kb_revisions", [version])
+    for observation in folder_observation(instance, revision):
+        instance.report_runless_asset_event(observation)
     return version
 
 
@@ -92,12 +96,16 @@ def execute(
     resources: Mapping[str, Any] | None = None,
     ops: Mapping[str, Any] | None = None,
     selection: Sequence[str] | None = None,
+    launched_by: str = "ragds",
 ) -> RunOutcome:
     """Run a job for one revision, or some of its assets, and say how it ended.
 
     ``source_version`` is None for a job that belongs to no revision. Nothing is printed while it runs; whoever has
-    joined the ``AUDIENCE`` of this process is told how far it is.
+    joined the ``AUDIENCE`` of this process is told how far it is. Runs whose process is gone are ended first, so that
+    none of them keeps its place.
     """
+    sweep(instance)
+    tags = {LAUNCHED_BY_TAG: launched_by} | ({SOURCE_VERSION_TAG: source_version} if source_version else {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.PreviewWarning)
         from ragds_pipeline.definitions import build_defs
@@ -107,6 +115,7 @@ def execute(
             run_config={"loggers": _LOGGERS, "ops": dict(ops or {})},
             instance=instance,
             partition_key=source_version,
+            tags=tags,
             asset_selection=[dg.AssetKey(name) for name in selection] if selection else None,
             raise_on_error=False,
         )
@@ -116,7 +125,7 @@ def execute(
     told = [(e.severity, f"{e.check_name}: {e.description or 'see its metadata'}") for e in checks]
     failed = tuple(text for severity, text in told if severity == dg.AssetCheckSeverity.ERROR)
     warned = tuple(text for severity, text in told if severity == dg.AssetCheckSeverity.WARN)
-    errors = tuple(_message(event) for event in result.get_step_failure_events())
+    errors = tuple(message_of(event) for event in result.get_step_failure_events())
     metadata = {
         event.asset_key.to_user_string(): {k: v.value for k, v in event.materialization.metadata.items()}
         for event in result.get_asset_materialization_events()
@@ -125,7 +134,8 @@ def execute(
     return RunOutcome(job_name, result.run_id, result.success, errors, failed, warned, metadata)
 
 
-def _message(event: dg.DagsterEvent) -> str:
+def message_of(event: dg.DagsterEvent) -> str:
+    """Return why a step failed, for the person who can act; without a traceback."""
     data = event.step_failure_data
     if data.user_failure_data and data.user_failure_data.description:
         return f"{event.step_key}: {data.user_failure_data.description}"

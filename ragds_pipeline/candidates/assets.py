@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ragds_pipeline.candidates.generate import generate
 from ragds_pipeline.candidates.plan import AskableDocument, plan_questions
+from ragds_pipeline.candidates.prompts import code_version, load_prompt
 from ragds_pipeline.candidates.revision_plan import (
     fresh_starts,
     grown,
@@ -23,13 +24,14 @@ from ragds_pipeline.claude import Claude, RepliesMissing
 from ragds_pipeline.config import ConfigError, Settings
 from ragds_pipeline.kb.outline import Outline, load_outlines
 from ragds_pipeline.records import AskedRow, Candidate, DocumentChange, Draft, Drop, PlanBasis, PlanRow
-from ragds_pipeline.resources import TABLES, Project, kb_revisions
+from ragds_pipeline.resources import TABLES, Project, claude_retries, kb_revisions
 from ragds_pipeline.storage.metadata import Facts, dollars, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile, preview
 
 GROUP = "candidates"
 OWNERS = ["team:data-engineering"]
+DRAFTING = code_version("1", load_prompt("single_hop"))
 
 
 def askable(documents: TableFile) -> list[AskableDocument]:
@@ -128,20 +130,22 @@ def open_door(project: Project, context: dg.AssetExecutionContext) -> Claude:
     outs={
         "drafts": dg.AssetOut(
             description="Questions of the first round with answer, type and evidence, as they came back.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS,
+            code_version=DRAFTING,
         ),
         "draft_drops": dg.AssetOut(
             description="What could not be read of the replies or did not come back, each with the reason.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version=DRAFTING,
         ),
         "draft_requests": dg.AssetOut(
             description="Every request of the first round: what was asked, what came back, what it cost.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version=DRAFTING,
         ),
     },
     partitions_def=kb_revisions,
     pool="claude",
     deps=["cost_estimate"],  # it shows what this would cost before anything is sent
+    retry_policy=claude_retries,
 )  # fmt: skip
 def drafts(
     context: dg.AssetExecutionContext,

@@ -10,6 +10,7 @@ import dagster as dg
 import pyarrow as pa
 
 from ragds_pipeline.candidates.assets import (
+    DRAFTING,
     cost_facts,
     draft_facts,
     drop_facts,
@@ -17,16 +18,17 @@ from ragds_pipeline.candidates.assets import (
     request_facts,
     stopped,
 )
+from ragds_pipeline.candidates.prompts import code_version, load_prompt
 from ragds_pipeline.candidates.revision_plan import open_plan
 from ragds_pipeline.claude import RepliesMissing
 from ragds_pipeline.config import ConfigError, Settings
 from ragds_pipeline.filters.claude_filter import Judged, apply_verdicts, ask_about, enabled_judges
 from ragds_pipeline.filters.code_filter import code_filter
-from ragds_pipeline.filters.judges import JUDGES, Judge, cached_rubric
+from ragds_pipeline.filters.judges import CLOSED_BOOK, JUDGES, PROMPTS, Judge, cached_rubric, rubric
 from ragds_pipeline.filters.top_up import room_for, top_up
 from ragds_pipeline.kb.outline import load_outlines
-from ragds_pipeline.records import AskedRow, Candidate, Draft, Drop, MissingRow, PlanRow, Verdict
-from ragds_pipeline.resources import Project, kb_revisions
+from ragds_pipeline.records import AskedRow, Candidate, Draft, Drop, MissingRow, PlanRow, Verdict, sha256_text
+from ragds_pipeline.resources import Project, claude_retries, kb_revisions
 from ragds_pipeline.storage.metadata import Facts, markdown_table
 from ragds_pipeline.storage.schemas import as_json, to_records, to_table
 from ragds_pipeline.storage.tables import TableFile
@@ -88,6 +90,12 @@ def code_filtered(
     )
 
 
+def _judging(judge: Judge) -> str:
+    """Return the code version of a judge's verdicts, in which its rubric and the form of its verdict stand."""
+    others = ["verdict_form", *(["closed_book_answer"] if judge is CLOSED_BOOK else [])]
+    return code_version("1", rubric(judge), *(load_prompt(name, PROMPTS) for name in others))
+
+
 def _verdict_asset(judge: Judge, earlier: Sequence[Judge], sentence: str) -> dg.AssetsDefinition:
     """Return the asset with one judge's verdicts on the first round; it reads those of the judges before it."""
 
@@ -99,7 +107,7 @@ def _verdict_asset(judge: Judge, earlier: Sequence[Judge], sentence: str) -> dg.
             **{f"{each.name}_verdicts": dg.AssetIn(f"{each.name}_verdicts") for each in earlier},
         },
         partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"},
-        owners=OWNERS, code_version="1", pool="claude",
+        owners=OWNERS, code_version=_judging(judge), pool="claude", retry_policy=claude_retries,
     )  # fmt: skip
     def verdicts(
         context: dg.AssetExecutionContext, project: Project, first_candidates: pa.Table, **tables: pa.Table
@@ -166,39 +174,48 @@ def verdict_facts(candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) 
     }
 
 
+def _asking(number: str) -> str:
+    """Return the code version of what the top-up rounds make: they write questions and put them to every judge."""
+    return "+".join([number, sha256_text(" ".join([DRAFTING, *(_judging(judge) for judge in JUDGES)]))[:8]])
+
+
 @dg.multi_asset(
     outs={
         "candidates": dg.AssetOut(
             description="All candidates: what came over from the last frozen set, and what passed the filters.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS, code_version="2",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS,
+            code_version=_asking("2"),
         ),
         "verdicts": dg.AssetOut(
             description="What Claude's filters said about every candidate, first round and top-ups, with reasons.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS,
+            code_version=_asking("1"),
         ),
         "judge_drops": dg.AssetOut(
             description="Candidates of the first round that Claude's filters dropped, each with the reason.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version=_asking("1"),
         ),
         "top_up_drafts": dg.AssetOut(
             description="Questions of the top-up rounds as they came back.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS,
+            code_version=_asking("1"),
         ),
         "top_up_drops": dg.AssetOut(
             description="What the top-up rounds dropped, at reading and in all filters, with the reason.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="2",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version=_asking("2"),
         ),
         "top_up_requests": dg.AssetOut(
             description="Every request of the top-up rounds: what was asked, what came back, what it cost.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version=_asking("1"),
         ),
         "missing_questions": dg.AssetOut(
             description="What is still missing of the plan after the last round, by document and type, and why.",
-            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version=_asking("1"),
         ),
     },
     partitions_def=kb_revisions,
     pool="claude",
+    retry_policy=claude_retries,
 )  # fmt: skip
 def topped_up(
     context: dg.AssetExecutionContext,

@@ -1,17 +1,22 @@
-"""The checks that stand between prepared items and a snapshot. What they check is in ``verify``; this is the shell.
+"""The checks that stand between prepared items and a snapshot, and those of a frozen one on the documents of today.
+
+What they check is in ``verify`` and ``today``; this is the shell.
 
 https://docs.dagster.io/guides/test/asset-checks
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import dagster as dg
 import pyarrow as pa
+from pydantic import Field
 
 from ragds_pipeline.filters import breakdown
-from ragds_pipeline.golden import verify
-from ragds_pipeline.golden.assets import confidential_paths, registry_of
+from ragds_pipeline.golden import today, verify
+from ragds_pipeline.golden.assets import OWNERS, confidential_paths, registry_of
 from ragds_pipeline.golden.changelog import faults as changelog_faults
+from ragds_pipeline.kb.assets import folder_revision
 from ragds_pipeline.kb.documents import texts
 from ragds_pipeline.records import (
     Candidate,
@@ -26,7 +31,8 @@ from ragds_pipeline.records import (
 )
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.standing import FROZEN
-from ragds_pipeline.storage.schemas import to_records
+from ragds_pipeline.storage.metadata import markdown_table
+from ragds_pipeline.storage.schemas import as_json, to_records
 from ragds_pipeline.storage.tables import TableFile
 
 _CHECKS = {
@@ -115,4 +121,45 @@ def _changelog_faults(changelog: pa.Table, revalidated_items: pa.Table, now: int
     return changelog_faults(to_records(ChangelogRow, changelog), before, now)
 
 
+class TodayConfig(dg.Config):
+    """Which snapshot to check."""
+
+    snapshot: str = Field("", description="Folder of a snapshot; the one that was frozen last where it is empty.")
+
+
+TODAY_GROUP = "checks"
+
+
+@dg.asset(
+    group_name=TODAY_GROUP, kinds={"markdown"}, owners=OWNERS, code_version="1", deps=["kb_folder", "golden_set"],
+    check_specs=[
+        # Blocking, so that a plain `dagster job execute` fails on an error; a warning lets it pass all the same.
+        dg.AssetCheckSpec(name, asset="golden_set_today", blocking=True, description=text)
+        for name, (_, text) in today.CHECKS.items()
+    ],
+)  # fmt: skip
+def golden_set_today(
+    context: dg.AssetExecutionContext, config: TodayConfig, project: Project
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+    """Whether the golden set that was frozen last holds on the documents as they are now; what CI runs. No call."""
+    settings = project.settings()
+    snapshot = Path(config.snapshot) if config.snapshot else None
+    outcomes = today.examine(settings, lambda: folder_revision(settings), snapshot)
+    rows = [{"check": o.name, "severity": o.severity, "findings": len(o.findings), "note": o.note} for o in outcomes]
+    yield dg.MaterializeResult(metadata={"checks": markdown_table(rows)})
+    for outcome in outcomes:
+        yield dg.AssetCheckResult(
+            check_name=outcome.name,
+            asset_key="golden_set_today",
+            passed=outcome.passed,
+            severity=dg.AssetCheckSeverity(outcome.severity.upper().replace("WARNING", "WARN")),
+            description="; ".join(finding.message for finding in outcome.findings[:3]) or outcome.note or None,
+            metadata={
+                "findings": dg.MetadataValue.json([as_json(finding) for finding in outcome.findings]),
+                "note": outcome.note,
+            },
+        )
+
+
 CHECKS = [golden_checks]
+TODAY = [golden_set_today]

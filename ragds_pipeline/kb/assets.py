@@ -11,6 +11,7 @@ import dagster as dg
 
 from ragds_pipeline.config import Settings
 from ragds_pipeline.kb.convert import converter_version
+from ragds_pipeline.kb.current import move_to
 from ragds_pipeline.kb.cut import cut_documents
 from ragds_pipeline.kb.documents import write_documents
 from ragds_pipeline.kb.overview import overview
@@ -26,8 +27,9 @@ from ragds_pipeline.kb.revision import (
     find_revision,
 )
 from ragds_pipeline.kb.scan import KbMissing
+from ragds_pipeline.kb.watch import state_of
 from ragds_pipeline.records import Document, KbIssue, Section, canonical_json, sha256_text
-from ragds_pipeline.resources import Project, earlier_pair, kb_revisions
+from ragds_pipeline.resources import Project, earlier_pair, kb_revisions, when_inputs_change
 from ragds_pipeline.storage.metadata import markdown_table
 from ragds_pipeline.storage.schemas import schema_of
 from ragds_pipeline.storage.tables import TableFile, preview
@@ -71,6 +73,53 @@ def _revision(settings: Settings, source_version: str) -> tuple[Revision, KbSour
     return revision, FolderSource(settings.kb_dir) if in_folder else archive
 
 
+KB_FOLDER = "kb_folder"
+
+
+def folder_observation(instance: dg.DagsterInstance, revision: Revision) -> list[dg.AssetObservation]:
+    """Return the observation that the folder holds ``revision``, unless that is the last thing that was observed.
+
+    Its data version stands for documents and ``kb.yaml``. One partition a revision: an old revision does not become
+    stale because the folder moved on, but one whose ``kb.yaml`` changed (what is confidential, say) does.
+    """
+    version, state = revision.source_version, state_of(revision)
+    record = instance.get_latest_data_version_record(dg.AssetKey(KB_FOLDER), True, version)
+    if record is not None:
+        known = record.asset_observation.tags.get(DATA_VERSION) if record.asset_observation else None
+        if known == state:
+            return []
+    elif version in instance.get_materialized_partitions(dg.AssetKey("kb_documents")):
+        return []  # read before anybody observed: a first observation now would call it stale
+    return [
+        dg.AssetObservation(
+            KB_FOLDER,
+            partition=version,
+            description="the KB folder holds this revision",
+            metadata={"documents": len(revision.scan.files), "content": revision.content_sha256},
+            tags={DATA_VERSION: state},
+        )
+    ]
+
+
+DATA_VERSION = "dagster/data_version"
+
+
+@dg.observable_source_asset(
+    name=KB_FOLDER,
+    partitions_def=kb_revisions,
+    group_name=GROUP,
+    tags={"dagster/kind/folder": "", "owner": "data-engineering"},
+    description="The folder of the knowledge base. Its data version is a hash of documents and kb.yaml, so that a "
+    "revision shows as stale when they changed.",
+)
+def kb_folder(context: dg.AssetExecutionContext, project: Project) -> dg.DataVersionsByPartition:
+    """Observe which revision the folder holds, if it is a partition yet: noticing new ones is the sensor's task."""
+    revision = folder_revision(project.settings())
+    known = context.instance.has_dynamic_partition("kb_revisions", revision.source_version)
+    state = dg.DataVersion(state_of(revision))
+    return dg.DataVersionsByPartition({revision.source_version: state} if known else {})
+
+
 @dg.multi_asset(
     outs={
         "kb_documents": dg.AssetOut(
@@ -83,6 +132,7 @@ def _revision(settings: Settings, source_version: str) -> tuple[Revision, KbSour
         ),
     },
     partitions_def=kb_revisions,
+    deps=[kb_folder],
 )  # fmt: skip
 def kb_documents(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.MaterializeResult[TableFile]]:
     """Read, convert and normalise the documents of a revision, and archive their bytes."""
@@ -90,6 +140,7 @@ def kb_documents(context: dg.AssetExecutionContext, project: Project) -> Iterato
     revision, source = _revision(settings, context.partition_key)
     if isinstance(source, FolderSource):
         archive_of(settings).store(revision, source)
+        move_to(settings.data_dir, revision.source_version, revision.content_sha256)
     documents, issues = project.staged(context, "kb_documents"), project.staged(context, "kb_issues")
     earlier = earlier_pair(project, context, "kb_documents", "kb_issues")
     report = write_documents(revision, source, documents, issues, earlier)
@@ -162,7 +213,7 @@ def kb_passages(
 
 @dg.asset(
     partitions_def=kb_revisions, io_manager_key="texts", group_name=GROUP, kinds={"markdown"}, owners=OWNERS,
-    code_version="1",
+    code_version="1", automation_condition=when_inputs_change,
 )  # fmt: skip
 def kb_overview(
     context: dg.AssetExecutionContext, project: Project, kb_documents: TableFile, kb_sections: TableFile
@@ -180,4 +231,4 @@ def kb_overview(
     )
 
 
-ASSETS = [kb_documents, kb_passages, kb_overview]
+ASSETS: list[dg.AssetsDefinition | dg.SourceAsset] = [kb_folder, kb_documents, kb_passages, kb_overview]

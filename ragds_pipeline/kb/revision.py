@@ -77,6 +77,10 @@ class Archive:
         path = self._manifest(source_version)
         return str(json.loads(path.read_text(encoding="utf-8"))["content_sha256"]) if path.exists() else None
 
+    def missing(self, source_version: str) -> list[str]:
+        """Return the documents of an archived revision that could not be read when it was archived."""
+        return list(json.loads(self._manifest(source_version).read_text(encoding="utf-8"))["missing"])
+
     def store(self, revision: Revision, source: KbSource) -> None:
         """Copy what is not there yet and write the revision's manifest, unless it already says the same.
 

@@ -9,6 +9,7 @@ folder are never entered.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -63,6 +64,9 @@ class Scan:
     withheld: tuple[str, ...] = ()
     """Hashes of confidential files that are no documents (excluded, of another kind): of their bytes and, where they
     are text, of the normalised text. A document with the same content is confidential too."""
+    changed_at: float = dataclasses.field(default=0.0, compare=False)
+    """When a document, a folder that holds one, or ``kb.yaml`` last changed, in seconds since 1970, by the file
+    system's own marks. It says whether the folder is quiet, and is no part of what a revision is."""
 
     def listing_sha256(self) -> str:
         """Return one hash over every path and content, the same wherever the folder lies."""
@@ -77,6 +81,9 @@ class _Walk:
 
     def __init__(self, root: Path, data_dir: Path | None) -> None:
         self.issues: list[KbIssue] = []
+        self.began_ns = time.time_ns()
+        self.folders: dict[str, int] = {}
+        """When each folder last changed; what was deleted shows there alone."""
         self._root = root
         self._real_root = os.path.realpath(root)
         self._data = self._inside(os.path.realpath(data_dir)) if data_dir is not None else None
@@ -104,7 +111,9 @@ class _Walk:
         while folders:
             folder = folders.pop()
             try:
-                entries = sorted(os.scandir(os.path.join(self._root, folder)), key=lambda e: e.name)  # noqa: PTH118
+                here = os.path.join(self._root, folder)  # noqa: PTH118
+                entries = sorted(os.scandir(here), key=lambda e: e.name)
+                self.folders[folder] = _changed_ns(os.stat(here), self.began_ns)  # noqa: PTH116
             except OSError as error:
                 self._leave(folder or ".", "unreadable", f"folder: {error.strerror}")
                 continue
@@ -151,6 +160,14 @@ class _Walk:
         self.issues.append(_issue(path, reason, detail))
 
 
+def _changed_ns(info: os.stat_result, now_ns: int) -> int:
+    """Return when a file last changed: ``rsync -a`` and ``tar`` keep old modification times, the change time tells.
+
+    A mark that lies in the future says nothing; it would keep a folder from ever being quiet.
+    """
+    return max((mark for mark in (info.st_mtime_ns, info.st_ctime_ns) if mark <= now_ns), default=0)
+
+
 def _issue(path: str, reason: str, detail: str) -> KbIssue:
     return KbIssue(path=path, reason=reason, detail=detail, skipped=True)
 
@@ -163,6 +180,7 @@ class _StatCache:
         self._old: dict[str, list[object]] = {}
         self._new: dict[str, list[object]] = {}
         self._written_ns = 0
+        self._computed = False
         if path is not None and path.exists():
             try:
                 content = json.loads(path.read_text(encoding="utf-8"))
@@ -178,11 +196,13 @@ class _StatCache:
             value = str(known[3])
         else:
             value = compute()
+            self._computed = True
         self._new[name] = [*key, value]
         return value
 
     def save(self) -> None:
-        if self._path is not None and (self._new != self._old or not self._path.exists()):
+        # Also where only hashes were computed again: with a later time, files that were too young can be trusted.
+        if self._path is not None and (self._computed or self._new != self._old or not self._path.exists()):
             content = {"written_ns": time.time_ns(), "files": self._new}
             write_text(self._path, json.dumps(content, ensure_ascii=True))
 
@@ -212,6 +232,7 @@ def scan(
     files: list[ScannedFile] = []
     withheld: set[str] = set()
     others: Counter[str] = Counter()
+    changed_ns = 0
     cache = _StatCache(stat_cache)
     walk = _Walk(root, data_dir)
     issues = walk.issues
@@ -219,6 +240,7 @@ def scan(
         for patterns in (unprotecting, *others_unmatched.values()):
             patterns.see(path, target)
         if path == "kb.yaml":
+            changed_ns = max(changed_ns, _changed_ns(info, walk.began_ns))
             continue
         sha256 = partial(cache.get, path, info, partial(sha256_file, root / path))
         included = False
@@ -235,6 +257,7 @@ def scan(
         try:
             if included:
                 files.append(ScannedFile(path, info.st_size, sha256(), target))
+                changed_ns = max(changed_ns, _changed_ns(info, walk.began_ns), walk.folders[path.rpartition("/")[0]])
             elif info.st_size <= max_file_bytes and confidential.match(path, target):
                 # A copy of a larger file cannot become a document.
                 encoding = encodings.get(path)
@@ -259,7 +282,7 @@ def scan(
     cache.save()
     files.sort(key=lambda file: file.path)
     ordered = sorted(issues, key=lambda i: (i.path, i.reason, i.detail))
-    return Scan(tuple(files), tuple(ordered), tuple(sorted(withheld - {""})))
+    return Scan(tuple(files), tuple(ordered), tuple(sorted(withheld - {""})), changed_ns / 1e9)
 
 
 def _text_sha256(path: Path, encoding: str | None) -> str:

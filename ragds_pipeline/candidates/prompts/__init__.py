@@ -27,3 +27,12 @@ def load_prompt(name: str, package: str = __name__) -> Prompt:
     text = (files(package) / f"{name}.md").read_text(encoding="utf-8")
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return Prompt(name, f"{name}@{digest}", text)
+
+
+def code_version(number: str, *prompts: Prompt) -> str:
+    """Return the code version of an asset that asks Claude: a number for its code, and a hash of the prompts it uses.
+
+    So a changed prompt shows in the Dagster UI as a changed code version, and what it made as stale.
+    """
+    digest = hashlib.sha256(" ".join(prompt.version for prompt in prompts).encode()).hexdigest()[:8]
+    return f"{number}+{digest}"

@@ -1,0 +1,127 @@
+"""Evidence against other texts: what stands or moved is no fault; what is gone is named with its lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragds_pipeline.config import FilterSettings, GoldenSettings
+from ragds_pipeline.filters.code_filter import code_filter
+from ragds_pipeline.golden.evidence_check import Became, EvidenceFault, evidence_report, line_now, line_of
+from ragds_pipeline.golden.items import prepare
+from ragds_pipeline.records import Decision, GoldenItem
+from ragds_pipeline_tests.documents import draft, outline
+
+TEXT = "# Leave\n\n" + "".join(f"Team {n} gets {n + 20} days — 休暇 🏖 ‘n’.\n\n" for n in range(9))
+OLD = {"rules.md": TEXT}
+
+
+def item(quote: str, text: str = TEXT) -> GoldenItem:
+    found = code_filter(
+        [draft("How many days has the team?", "so many", quote)],
+        {"rules.md": outline(text)}, lambda: [("rules.md", text)], FilterSettings(),
+    )  # fmt: skip
+    (candidate,) = found.candidates
+    kept = Decision(candidate.id, "keep", "", "Rei", "2026-01-01T00:00:00Z", "s.csv:2", "{}", "")
+    (made,) = prepare([(candidate, kept)], [], "2026-10-01", GoldenSettings()).items
+    return made
+
+
+ITEM = item("Team 3 gets 23 days — 休暇 🏖 ‘n’.")
+
+
+def report(new: dict[str, str], old: dict[str, str] = OLD, golden: GoldenItem = ITEM) -> list[EvidenceFault]:
+    return evidence_report([golden], old, new)
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        TEXT,
+        TEXT + "\nA new end.\n",
+        "A new beginning.\n\n" + TEXT,
+        TEXT.replace("Team 3 gets 23 days", "Team 3\n  gets  23 days"),
+        TEXT.replace("Team 2 gets 22", "Team 2 gets 99"),
+    ],
+    ids=["same", "after", "moved", "white-space", "neighbour"],
+)
+def test_what_stands_or_simply_moved_is_no_fault(new: str) -> None:
+    assert report({"rules.md": new}) == []
+
+
+def test_a_changed_digit_breaks_the_item_and_names_both_lines() -> None:
+    (fault,) = report({"rules.md": "Added.\n\n" + TEXT.replace("gets 23", "gets 24")})
+    assert fault.breaks and fault.became == Became.GONE
+    assert (fault.old_line, fault.new_path, fault.new_line) == (9, "rules.md", 11)
+    assert "(stood at rules.md:9) is in no document any more; there it says now “Team 3 gets 24 days" in fault.message
+    assert fault.message.startswith("g-0001: evidence “Team 3 gets 23") and "How many days" in fault.message
+
+
+def test_a_deleted_line_points_at_where_it_stood() -> None:
+    (fault,) = report({"rules.md": TEXT.replace("Team 3 gets 23 days — 休暇 🏖 ‘n’.\n\n", "")})
+    assert fault.breaks and fault.new_line == 9 and "Team 4" in fault.now
+
+
+def test_a_deleted_document_breaks_unless_its_words_stand_elsewhere() -> None:
+    (fault,) = report({"other.md": "Nothing of it here.\n"})
+    assert fault.breaks and (fault.new_path, fault.new_line, fault.now) == ("", 0, "")
+    (moved,) = report({"other.md": "# Other\n\n" + TEXT})
+    assert not moved.breaks and moved.became == Became.ELSEWHERE
+    assert (moved.new_path, moved.new_line) == ("other.md", 11) and "stands at other.md:11 only" in moved.message
+
+
+def test_other_quotes_or_case_are_a_doubt_and_no_break() -> None:
+    (fault,) = report({"rules.md": TEXT.replace("‘n’", "'N'")})
+    assert fault.became == Became.REFORMATTED and not fault.breaks and fault.new_line == 9
+
+
+def test_copies_are_told_apart_by_what_stands_around_them() -> None:
+    copy = "Copy.\n\nTeam 3 gets 23 days — 休暇 🏖 ‘n’.\n\nEnd.\n\n"
+    assert report({"rules.md": copy + TEXT}) == []
+    around = TEXT.replace("Team 2 gets", "Group 2 gets").replace("Team 4 gets", "Group 4 gets")
+    (fault,) = report({"rules.md": copy + around})
+    assert fault.became == Became.AMBIGUOUS and not fault.breaks
+
+
+def test_copies_that_were_all_valid_before_are_all_valid_now() -> None:
+    twice = TEXT + "Team 3 gets 23 days — 休暇 🏖 ‘n’.\n"
+    golden = item("Team 3 gets 23 days — 休暇 🏖 ‘n’.", twice)
+    assert golden.passages[0].alternatives
+    assert (
+        report(
+            {"rules.md": "New.\n\n" + twice.replace("Team 2", "T2").replace("Team 4", "T4")},
+            {"rules.md": twice},
+            golden,
+        )
+        == []
+    )
+
+
+def test_optional_evidence_that_is_gone_breaks_nothing() -> None:
+    optional = replace(ITEM, passages=(replace(ITEM.passages[0], required=False),))
+    (fault,) = report({"rules.md": "All new.\n"}, golden=optional)
+    assert fault.became == Became.GONE and not fault.breaks and "optional evidence" in fault.message
+
+
+LINES = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), min_size=1, max_size=12)
+
+
+@given(LINES, LINES, st.data())
+def test_the_line_is_always_one_of_the_new_text_and_kept_lines_are_found(
+    old: list[str], new: list[str], data: st.DataObject
+) -> None:
+    line = data.draw(st.integers(1, len(old)))
+    now = line_now("\n".join(old), "\n".join(new), line)
+    assert 1 <= now <= len(new)
+    assert line_now("\n".join(old), "\n".join(old), line) == line
+    ahead = line_now("\n".join(old), "\n".join([*new, "!", *old]), line)
+    assert 1 <= ahead <= len(new) + 1 + len(old)
+
+
+@given(st.text(alphabet="ab\n", max_size=30), st.integers(0, 30))
+def test_lines_are_counted_from_one(text: str, offset: int) -> None:
+    at = min(offset, len(text))
+    assert line_of(text, at) == len(text[:at].split("\n"))
