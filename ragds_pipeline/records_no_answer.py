@@ -69,6 +69,8 @@ class KbAnswer:
     """The part of the document that was shown."""
     rank: int
     """Place of the document in the order of retrieval for this question, from 1."""
+    attempt: int
+    """0, or 1 where it was asked once more because the reply before could not be read."""
     answered: str
     """``yes``, ``partly``, ``no``, or ``none`` where the call failed or its reply could not be read."""
     reason: str
@@ -132,5 +134,9 @@ def no_answer_id(draft: NoAnswerDraft, answer: str, partly: tuple[KbAnswer, ...]
     The nearest passages are left out: they are shown as a help, and another ranking of the same KB is no reason to ask
     a reviewer again. Whether nothing answers is asked anew in every revision.
     """
-    against = [f"{found.document_path}: {quote.text}" for found in partly for quote in found.quotes]
+    against = [
+        f"{found.document_path}: {text}"
+        for found in partly
+        for text in [q.text for q in found.quotes] or [found.answer]
+    ]
     return candidate_id(draft.document_path, NO_ANSWER, draft.question, answer, against)
