@@ -13,31 +13,41 @@ from typing import Any
 import dagster as dg
 
 from ragds_pipeline.candidates.assets import ASSETS as CANDIDATES
+from ragds_pipeline.candidates.no_answer_assets import ASSETS as NO_ANSWER_CANDIDATES
 from ragds_pipeline.config import load_settings
 from ragds_pipeline.filters.assets import ASSETS as FILTERS
+from ragds_pipeline.filters.no_answer_assets import ASSETS as NO_ANSWER_FILTERS
 from ragds_pipeline.golden.assets import ASSETS as GOLDEN
 from ragds_pipeline.golden.checks import CHECKS
+from ragds_pipeline.golden.no_answer_assets import ASSETS as NO_ANSWER_GOLDEN
+from ragds_pipeline.golden.no_answer_checks import CHECKS as NO_ANSWER_CHECKS
 from ragds_pipeline.kb.assets import ASSETS as KB
 from ragds_pipeline.resources import TABLES, Project
 from ragds_pipeline.review.assets import ASSETS as REVIEW
+from ragds_pipeline.review.no_answer_assets import ASSETS as NO_ANSWER_REVIEW
 from ragds_pipeline.storage.parquet_io import MarkdownIOManager, ParquetIOManager
 
 CONFIG_VARIABLE = "RAGDS_CONFIG"
 """Environment variable with the path of ``ragds.yaml``; by default the one above this package, else in the folder."""
 
+NO_ANSWER = [*NO_ANSWER_CANDIDATES, *NO_ANSWER_FILTERS, *NO_ANSWER_REVIEW, *NO_ANSWER_GOLDEN]
+
+SHEETS = ("review_queue", *(key.to_user_string() for asset in NO_ANSWER_REVIEW for key in asset.keys))
+"""What is made for the sheets, and again when decisions came in: part of both jobs."""
+
 REVISION_JOB, FREEZE_JOB = "revision_job", "freeze_job"
 
 revision_job = dg.define_asset_job(
     REVISION_JOB,
-    selection=dg.AssetSelection.groups("kb", "candidates", "filters") | dg.AssetSelection.assets("review_queue"),
+    selection=dg.AssetSelection.groups("kb", "candidates", "filters") | dg.AssetSelection.assets(*SHEETS),
     description="From the documents of a revision to the review queue. Ends at the sheet that goes to people.",
 )
 
 freeze_job = dg.define_asset_job(
     FREEZE_JOB,
-    selection=dg.AssetSelection.assets("review_decisions", "review_queue")
+    selection=dg.AssetSelection.assets("review_decisions", *SHEETS)
     | dg.AssetSelection.groups("golden")
-    | dg.AssetSelection.checks_for_assets(*GOLDEN),
+    | dg.AssetSelection.checks_for_assets(*GOLDEN, *NO_ANSWER_GOLDEN),
     description="From returned sheets to a frozen snapshot, and a new sheet of what is left to decide. Stops before "
     "freezing where a check fails.",
 )
@@ -55,8 +65,8 @@ def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) ->
     """Return the definitions for the project of ``config_file``; raise ConfigError where it cannot be used."""
     data = load_settings(config_file).data_dir
     return dg.Definitions(
-        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *GOLDEN],
-        asset_checks=CHECKS,
+        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *GOLDEN, *NO_ANSWER],
+        asset_checks=[*CHECKS, *NO_ANSWER_CHECKS],
         jobs=[revision_job, freeze_job],
         # Steps follow one another, and a process for each would cost more (seconds of imports) than all they do.
         executor=dg.in_process_executor,

@@ -128,7 +128,7 @@ class NoAnswerCandidate:
         return bool(self.partly or self.confidential)
 
 
-def no_answer_id(draft: NoAnswerDraft, answer: str, partly: tuple[KbAnswer, ...] = ()) -> str:
+def no_answer_id(document_path: str, question: str, answer: str, partly: tuple[KbAnswer, ...] = ()) -> str:
     """Return the id of a candidate: a hash of the question, the refusal, and what speaks against it.
 
     The nearest passages are left out: they are shown as a help, and another ranking of the same KB is no reason to ask
@@ -139,4 +139,4 @@ def no_answer_id(draft: NoAnswerDraft, answer: str, partly: tuple[KbAnswer, ...]
         for found in partly
         for text in [q.text for q in found.quotes] or [found.answer]
     ]
-    return candidate_id(draft.document_path, NO_ANSWER, draft.question, answer, against)
+    return candidate_id(document_path, NO_ANSWER, question, answer, against)

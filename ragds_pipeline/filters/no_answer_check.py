@@ -95,7 +95,7 @@ def check(drafts: Sequence[NoAnswerDraft], kb: WholeKb, claude: Claude, settings
     if judges_ambiguity(settings):
         said = ask_judge(AMBIGUITY, {d.id: {"question": d.question} for d in drafts}, claude, settings)
         for draft in drafts:
-            id_ = no_answer_id(draft, _refusal(draft, settings))
+            id_ = no_answer_id(draft.document_path, draft.question, _refusal(draft, settings))
             verdict = replace(said[draft.id], candidate_id=id_)
             if verdict.passed:
                 passed[draft.id] = verdict
@@ -227,7 +227,7 @@ def _candidate(
     nearest = _nearest(draft, ranked, kb, settings.no_answer.nearest)
     top = [passage.document_path for passage in ranked[: settings.no_answer.nearest]]
     return NoAnswerCandidate(
-        id=no_answer_id(draft, answer, partly),
+        id=no_answer_id(draft.document_path, draft.question, answer, partly),
         draft_id=draft.id,
         document_path=draft.document_path,
         chunk_id=nearest[0].chunk_id if nearest else "",

@@ -9,7 +9,15 @@ from ragds_pipeline.config import GoldenSettings
 from ragds_pipeline.filters.code_filter import STAGE as CODE_STAGE
 from ragds_pipeline.filters.duplicates import THRESHOLD
 from ragds_pipeline.filters.funnel import step
-from ragds_pipeline.golden.registry import Known, Registered, evidence_keys, golden_id, next_number, root_of
+from ragds_pipeline.golden.registry import (
+    MAIN_PREFIX,
+    Known,
+    Registered,
+    evidence_keys,
+    golden_id,
+    next_number,
+    root_of,
+)
 from ragds_pipeline.golden.split import assign, intervals, leaks, near_pairs
 from ragds_pipeline.records import (
     Candidate,
@@ -50,8 +58,9 @@ def prepare(
     settings: GoldenSettings,
     verdicts: Sequence[Verdict] = (),
     duplicate_score: float = THRESHOLD,
+    prefix: str = MAIN_PREFIX,
 ) -> Prepared:
-    """Return the golden items of a revision, ordered by id.
+    """Return the golden items of a revision, ordered by id. ``prefix`` is how their ids begin.
 
     ``register`` are the ids given so far. New ids are given in the order of documents and offsets. The same
     arguments give the same items. ``duplicate_score`` is that of the filters: questions at least as alike as that
@@ -65,7 +74,7 @@ def prepare(
         said.setdefault(verdict.candidate_id, []).append(f"{verdict.stage}:{verdict.reason}")
     splits, conflicts = _sides(order, entries, known, settings, duplicate_score)
     drops = [_conflict(c, conflicts[c.id]) for c, _ in accepted if c.id in conflicts]
-    number = next_number(register)
+    number = next_number(register, prefix)
     keys_of = known.keys_of()
     items: list[GoldenItem] = []
     given: list[GivenId] = []
@@ -75,7 +84,7 @@ def prepare(
         entry = entries.get(candidate.id)
         keys = evidence_keys(candidate)
         if entry is None or entry.candidate_id != candidate.id or not keys_of[entry.id].issuperset(keys):
-            id_ = entry.id if entry else golden_id(number)
+            id_ = entry.id if entry else golden_id(number, prefix)
             first = entry.first_frozen_in if entry else source_version
             number += entry is None
             entry = Registered(id_, candidate.id, splits[candidate.id], first, root_of(candidate), keys)
@@ -102,7 +111,8 @@ def claims(candidates: Sequence[Candidate], known: Known) -> dict[str, Registere
 
 
 def _position(candidate: Candidate) -> tuple[str, int, str]:
-    return candidate.document_path, candidate.evidence[0].start_char, candidate.id
+    start = candidate.evidence[0].start_char if candidate.evidence else 0
+    return candidate.document_path, start, candidate.id
 
 
 def _precedence(candidates: Sequence[Candidate], entries: Mapping[str, Registered]) -> list[Candidate]:
@@ -164,7 +174,7 @@ def _item(
         source_version=source_version,
         passages=tuple(_passage(evidence) for evidence in candidate.evidence),
         chunk_id=candidate.chunk_id,
-        evidence=candidate.evidence[0].content,
+        evidence=candidate.evidence[0].content if candidate.evidence else "",
         provenance=Provenance(
             candidate_id=candidate.id,
             models=(candidate.model,) if candidate.model else (),

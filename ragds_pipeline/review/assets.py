@@ -15,9 +15,11 @@ from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
 from ragds_pipeline.kb.outline import load_outlines
 from ragds_pipeline.records import Candidate, Decision, Keep
+from ragds_pipeline.records_no_answer import NoAnswerCandidate
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.decision_log import DecisionLog
 from ragds_pipeline.review.importing import ReviewState, SheetImport, import_sheets
+from ragds_pipeline.review.no_answer import BothSets
 from ragds_pipeline.review.queue import review_rows, still_open, with_failure
 from ragds_pipeline.review.resolve import resolve
 from ragds_pipeline.review.rows import ReviewRow
@@ -101,12 +103,14 @@ def review_decisions(
     kb_documents: TableFile,
     kb_passages: TableFile,
     candidates: pa.Table,
+    no_answer_candidates: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Import returned sheets into the decision log; a sheet with an error is not imported at all."""
     settings = project.settings()
     log = decision_log(settings)
     found = to_records(Candidate, candidates)
-    state = _state(settings, found, kb_documents, kb_passages, log)
+    without = to_records(NoAnswerCandidate, no_answer_candidates)
+    state = BothSets(_state(settings, found, kb_documents, kb_passages, log), without)
     paths = SheetFolder.of(settings.data_dir, context.partition_key).returned() + [Path(p) for p in config.sheets]
     reviewer = config.reviewer or settings.review.reviewer
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
@@ -114,16 +118,18 @@ def review_decisions(
     good = [sheet for sheet in sheets if not sheet.errors and not sheet.before]
     added = [sheet for sheet in good if log.append(sheet.decisions, sheet.sha256)]
     latest = log.latest()
-    counting = [decision for id_, decision in latest.items() if id_ in state.candidates]
+    known = state.rows.keys()
+    counting = [decision for id_, decision in latest.items() if id_ in known]
     decided = len(state.resolved(latest).closed)
     failed = [sheet for sheet in sheets if sheet.errors]
     errors = [problem.message for sheet in failed for problem in sheet.errors]
     yield dg.MaterializeResult(
         value=to_table(Decision, counting),
         metadata={
-            "candidates": len(found),
+            "candidates": len(known),
+            "of these without an answer": len(without),
             "decided": decided,
-            "open": len(found) - decided,
+            "open": len(known) - decided,
             **{f"decided: {kind}": sum(d.keep == kind for d in counting) for kind in ("keep", "fix", "drop")},
             "sheets imported now": len(added),
             "sheets": markdown_table([_facts(sheet, sheet in added) for sheet in sheets], empty="(none in the inbox)"),

@@ -11,7 +11,7 @@ import io
 import re
 import unicodedata
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +82,8 @@ def write_csv(rows: Iterable[ReviewRow], path: Path) -> None:
     write_bytes(path, text.getvalue().encode("utf-8-sig"))
 
 
-def write_xlsx(rows: Iterable[ReviewRow], path: Path) -> None:
-    """Write ``rows`` to ``path`` as XLSX.
+def write_xlsx(rows: Iterable[ReviewRow], path: Path, guide: Sequence[str] = GUIDE) -> None:
+    """Write ``rows`` to ``path`` as XLSX, with ``guide`` on a sheet of its own.
 
     ``keep`` has a drop-down, texts are wrapped, the header and the id stay in view, and all columns but
     question, answer, evidence, keep and note are locked; the lock has no password.
@@ -98,7 +98,7 @@ def write_xlsx(rows: Iterable[ReviewRow], path: Path) -> None:
     for count, row in enumerate(rows, start=1):
         _fill_row(sheet, count + 1, _texts(row))
     _lay_out(sheet, last_row=count + 1)
-    _add_guide(workbook.create_sheet(GUIDE_TITLE))
+    _add_guide(workbook.create_sheet(GUIDE_TITLE), guide)
     buffer = io.BytesIO()
     workbook.save(buffer)
     write_bytes(path, _without_clock(buffer.getvalue()))
@@ -163,12 +163,12 @@ def _lay_out(sheet: Any, last_row: int) -> None:
         sheet.add_data_validation(choice)
 
 
-def _add_guide(sheet: Any) -> None:
+def _add_guide(sheet: Any, guide: Sequence[str]) -> None:
     sheet.column_dimensions["A"].width = 110
-    for number, line in enumerate(GUIDE, start=1):
+    for number, line in enumerate(guide, start=1):
         cell = sheet.cell(number, 1, line or None)
         cell.alignment = Alignment(wrap_text=True, vertical="top")
-        if number == 1 or not GUIDE[number - 2]:
+        if number == 1 or not guide[number - 2]:
             cell.font = Font(bold=True)
     sheet.protection.sheet = True
 
