@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     freeze = add("freeze", _freeze, "Freeze what has been decided into a snapshot; the checks must pass.")
     status = add("status", _status, "Show the funnel, cost and files of a revision.")
     story = add("why", _why, "Tell the whole story of one draft, candidate or golden item, by its id.")
-    story.add_argument("id", help="d-..., c-... or g-...")
+    story.add_argument("id", help="d-..., c-..., g-... or n-...")
     for command in (sheet, freeze, status, story):
         command.add_argument("--version", default="", help="the revision (default: what the KB folder holds now)")
     verify = add("verify", _verify, "Check that the files of frozen snapshots are as they were frozen.")
@@ -132,7 +132,7 @@ def _demo(arguments: argparse.Namespace) -> None:
     print(f"2/3  review: {len(sheets)} sheet(s) of recorded decisions ...", flush=True)
     print("3/3  checks, golden set ...", flush=True)
     _must(runs.execute(config, "freeze_job", version, instance, ops=_sheets_config(sheets, "")))
-    _must(runs.execute(config, "revision_job", version, instance, selection=["review_queue"]))
+    _must(runs.execute(config, "revision_job", version, instance, selection=_sheets()))
     print()
     _show(settings, version)
 
@@ -164,7 +164,7 @@ def _import(arguments: argparse.Namespace) -> None:
         raise Stop("sheets with errors were not imported; correct the lines above and import them again")
     _must(outcome)
     print(f"decided: {facts.get('decided')} of {facts.get('candidates')}; freeze with: ragds freeze")
-    _must(runs.execute(config, "revision_job", version, instance, selection=["review_queue"]))
+    _must(runs.execute(config, "revision_job", version, instance, selection=_sheets()))
 
 
 def _freeze(arguments: argparse.Namespace) -> None:
@@ -206,6 +206,13 @@ def _version(arguments: argparse.Namespace, settings: Settings, instance: dg.Dag
         return runs.register_version(settings, instance, arguments.version)
     except runs.UnknownVersion as error:
         raise Stop(str(error)) from error
+
+
+def _sheets() -> Sequence[str]:
+    """Return the assets that make the sheets anew."""
+    from ragds_pipeline.definitions import SHEETS
+
+    return SHEETS
 
 
 def _sheets_config(sheets: Sequence[Path], reviewer: str) -> dict[str, object]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import dagster as dg
 
 from ragds_pipeline.config import load_settings
-from ragds_pipeline.definitions import build_defs
+from ragds_pipeline.definitions import SHEETS, build_defs
 from ragds_pipeline_tests.projects import REPOSITORY
 
 DEFS = build_defs(REPOSITORY / "ragds.yaml")
@@ -31,7 +31,7 @@ def test_every_asset_says_what_it_is() -> None:
 def test_every_check_blocks_and_is_described() -> None:
     checks = [DEFS.resolve_asset_graph().get(key) for key in DEFS.resolve_asset_graph().asset_check_keys]
     assert {check.key.name for check in checks} >= {
-        "spans_resolve", "ids_stable", "funnel_reconciles", "split_leak_free", "requested_is_delivered",
+        "spans_resolve", "ids_stable", "funnel_reconciles", "split_leak_free", "requested_is_delivered", "sets_apart",
     }  # fmt: skip
     for check in checks:
         assert check.blocking and check.description
@@ -42,7 +42,8 @@ def test_the_jobs_cover_every_asset() -> None:
         {key.to_user_string() for key in DEFS.resolve_job_def(name).asset_layer.executable_asset_keys}
         for name in ("revision_job", "freeze_job")
     )
-    assert one & other == {"review_queue"}, "made for the sheet, and again when decisions came in"
+    assert one & other == set(SHEETS), "made for the sheets, and again when decisions came in"
+    assert {"review_queue", "no_answer_queue"} < set(SHEETS)
     keys = {dg.AssetKey(name) for name in one | other}
     assert keys == {node.key for node in DEFS.resolve_asset_graph().asset_nodes}
 
