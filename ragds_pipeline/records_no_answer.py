@@ -7,6 +7,7 @@ answer and no passages.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragds_pipeline.records import Quote, candidate_id
@@ -39,6 +40,9 @@ class NoAnswerDraft:
     answer) or ``corrected`` (a reviewer's edit)."""
     parent_id: str
     """For ``corrected``: id of the candidate that it corrects. Else empty."""
+    root_id: str
+    """What a golden id and its side of the split hang on; see :func:`no_answer_root`. A correction has that of its
+    original."""
     source_id: str
     """For ``unsupported``: id of the candidate or draft that the main set dropped. Else empty."""
     round: int
@@ -116,6 +120,7 @@ class NoAnswerCandidate:
     documents_confidential: int
     origin: str
     parent_id: str
+    root_id: str
     source_id: str
     round: int
     request_key: str
@@ -128,8 +133,15 @@ class NoAnswerCandidate:
         return bool(self.partly or self.confidential)
 
 
-def no_answer_id(document_path: str, question: str, answer: str, partly: tuple[KbAnswer, ...] = ()) -> str:
-    """Return the id of a candidate: a hash of the question, the refusal, and what speaks against it.
+def no_answer_root(document_path: str, question: str) -> str:
+    """Return the id of a question as it was first written, whatever is found against it later."""
+    return candidate_id(document_path, NO_ANSWER, question, "", [])
+
+
+def no_answer_id(
+    document_path: str, question: str, answer: str, partly: Sequence[KbAnswer] = (), confidential: Sequence[str] = ()
+) -> str:
+    """Return the id of a candidate: a hash of the question, the refusal, and what a person was told to look at.
 
     The nearest passages are left out: they are shown as a help, and another ranking of the same KB is no reason to ask
     a reviewer again. Whether nothing answers is asked anew in every revision.
@@ -139,4 +151,5 @@ def no_answer_id(document_path: str, question: str, answer: str, partly: tuple[K
         for found in partly
         for text in [q.text for q in found.quotes] or [found.answer]
     ]
+    against += [f"confidential: {path}" for path in confidential]
     return candidate_id(document_path, NO_ANSWER, question, answer, against)

@@ -16,7 +16,7 @@ from ragds_pipeline.claude import Failure, FailureReason, Reply, Request
 from ragds_pipeline.claude.json_reader import UnreadableReply, read_json
 from ragds_pipeline.kb.outline import Outline
 from ragds_pipeline.records import Drop, canonical_json, draft_id, printable
-from ragds_pipeline.records_no_answer import NEAR_MISS, NO_ANSWER, NoAnswerDraft
+from ragds_pipeline.records_no_answer import NEAR_MISS, NO_ANSWER, NoAnswerDraft, no_answer_root
 
 REASONS = {
     "reply_<failure>": "the call failed or ended early; the name says how (refused, truncated, over_budget, ...)",
@@ -97,6 +97,7 @@ def _draft(asked: AskedNearMisses, row: Any, round_: int, model: str) -> NoAnswe
         nearest=tuple(nearest),
         origin=NEAR_MISS,
         parent_id="",
+        root_id=no_answer_root(doc.path, question),
         source_id="",
         round=round_,
         request_key=asked.request.key,

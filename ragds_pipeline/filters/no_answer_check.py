@@ -43,6 +43,11 @@ REASONS = {
 }
 """What the check of the whole KB says about a question."""
 
+NEAR_SHARE = 0.5
+"""A confidential document is named where a passage of it has at least this share of the best score there is, and is
+among the nearest. What comes less near shares words such as "how" and "in" with the question; in a small KB that would
+be every document."""
+
 ATTEMPTS = 2
 """How often a window is asked before a reply that cannot be read counts as none."""
 
@@ -225,9 +230,10 @@ def _candidate(
     answer = _refusal(draft, settings)
     partly = tuple(found for found in _last(answers) if found.answered == PARTLY)
     nearest = _nearest(draft, ranked, kb, settings.no_answer.nearest)
-    top = [passage.document_path for passage in ranked[: settings.no_answer.nearest]]
+    top = [p.document_path for p in ranked[: settings.no_answer.nearest] if p.score >= NEAR_SHARE * ranked[0].score]
+    confidential = tuple(dict.fromkeys(path for path in top if path in kb.confidential))
     return NoAnswerCandidate(
-        id=no_answer_id(draft.document_path, draft.question, answer, partly),
+        id=no_answer_id(draft.document_path, draft.question, answer, partly, confidential),
         draft_id=draft.id,
         document_path=draft.document_path,
         chunk_id=nearest[0].chunk_id if nearest else "",
@@ -238,12 +244,13 @@ def _candidate(
         nearest=nearest,
         missing=draft.missing,
         partly=partly,
-        confidential=tuple(dict.fromkeys(path for path in top if path in kb.confidential)),
+        confidential=confidential,
         documents_asked=len({found.document_path for found in answers if found.answered != NONE}),
         documents_askable=len(kb.askable),
         documents_confidential=len(kb.confidential),
         origin=draft.origin,
         parent_id=draft.parent_id,
+        root_id=draft.root_id,
         source_id=draft.source_id,
         round=draft.round,
         request_key=draft.request_key,

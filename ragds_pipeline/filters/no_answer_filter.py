@@ -15,7 +15,7 @@ from ragds_pipeline.config import NoAnswerSettings, PlanSettings
 from ragds_pipeline.filters.code_filter import STAGE
 from ragds_pipeline.filters.duplicates import first_occurrences
 from ragds_pipeline.records import Drop, canonical_json, draft_id
-from ragds_pipeline.records_no_answer import CORRECTED, NO_ANSWER, UNSUPPORTED, NoAnswerDraft
+from ragds_pipeline.records_no_answer import CORRECTED, NO_ANSWER, UNSUPPORTED, NoAnswerDraft, no_answer_root
 from ragds_pipeline.spans.match_key import key_of
 from ragds_pipeline.storage.schemas import as_json
 
@@ -63,6 +63,7 @@ def proposals(
             nearest=(),
             origin=UNSUPPORTED,
             parent_id="",
+            root_id=no_answer_root(drop.document_path, drop.question),
             source_id=drop.item_id,
             round=drop.round,
             request_key="",

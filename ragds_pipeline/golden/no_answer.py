@@ -20,7 +20,7 @@ from ragds_pipeline.golden.accept import STAGE as REVIEW_STAGE
 from ragds_pipeline.golden.items import Prepared, prepare
 from ragds_pipeline.golden.registry import NO_ANSWER_PREFIX, Registered
 from ragds_pipeline.records import AskedRow, Candidate, Decision, Drop, FunnelStep, Verdict
-from ragds_pipeline.records_no_answer import NO_ANSWER, NoAnswerCandidate
+from ragds_pipeline.records_no_answer import CORRECTED, NO_ANSWER, NoAnswerCandidate
 from ragds_pipeline.review.no_answer import NoAnswerResolved
 
 REASONS = {
@@ -131,7 +131,10 @@ def prepare_no_answer(
 
 
 def _as_candidate(candidate: NoAnswerCandidate) -> Candidate:
-    """Return the question in the form in which ids, split and items are made: with no evidence at all."""
+    """Return the question in the form in which ids, split and items are made: with no evidence at all.
+
+    It is known again by its root, so that neither a correction nor something found against it gives it another id.
+    """
     return Candidate(
         id=candidate.id,
         draft_id=candidate.draft_id,
@@ -146,7 +149,7 @@ def _as_candidate(candidate: NoAnswerCandidate) -> Candidate:
         source_version=candidate.source_version,
         evidence=(),
         origin=candidate.origin,
-        parent_id=candidate.parent_id,
+        parent_id=candidate.root_id,
         round=candidate.round,
         request_key=candidate.request_key,
         model=candidate.model,
@@ -156,7 +159,8 @@ def _as_candidate(candidate: NoAnswerCandidate) -> Candidate:
 
 def _said(candidate: NoAnswerCandidate, verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return the verdicts that the frozen item tells of, and of how much of the KB it was asked."""
-    ids = {candidate.id, candidate.parent_id}
+    # A corrected question is another one than its original was judged as; a corrected refusal is not.
+    ids = {candidate.id} if candidate.origin == CORRECTED else {candidate.id, candidate.parent_id}
     judged = [v for v in verdicts if v.candidate_id in ids and v.stage == AMBIGUITY.name]
     word = PARTLY_ANSWERED if candidate.partly else "ok"
     coverage = f"{word} ({candidate.documents_asked} of {candidate.documents_askable} documents asked"

@@ -126,6 +126,7 @@ def edited_question(candidate: NoAnswerCandidate, decision: Decision) -> NoAnswe
         nearest=(),
         origin=CORRECTED,
         parent_id=candidate.id,
+        root_id=candidate.root_id,
         source_id=candidate.source_id,
         round=candidate.round,
         request_key=candidate.request_key,
@@ -186,7 +187,7 @@ def _with_answer(candidate: NoAnswerCandidate, answer: str, parent_id: str = "")
     if answer == candidate.answer:
         return candidate
     parent = candidate.parent_id or parent_id
-    id_ = no_answer_id(candidate.document_path, candidate.question, answer, candidate.partly)
+    id_ = no_answer_id(candidate.document_path, candidate.question, answer, candidate.partly, candidate.confidential)
     return replace(candidate, id=id_, answer=answer, parent_id=parent)
 
 
