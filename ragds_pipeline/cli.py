@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     funnel = add("funnel", _funnel, "Show what each stage let through and dropped, whole or in parts, with examples.")
     funnel.add_argument("--by", choices=("document", "type", "language", "reason"), help="in which parts")
     story = add("why", _why, "Tell the whole story of one draft, candidate or golden item, by its id.")
-    story.add_argument("id", help="d-..., c-... or g-...")
+    story.add_argument("id", help="d-..., c-..., g-... or n-...")
     for command in (sheet, freeze, status, story, funnel):
         command.add_argument("--version", default="", help="the revision (default: what the KB folder holds now)")
     compare = add("compare", _compare, "Tell what differs between two frozen sets.")
@@ -171,7 +171,7 @@ def _demo(arguments: argparse.Namespace) -> None:
     print(f"2/3  review: {len(sheets)} sheet(s) of recorded decisions ...", flush=True)
     print("3/3  checks, golden set ...", flush=True)
     _must(_execute(config, "freeze_job", version, instance, ops=_sheets_config(sheets, "")))
-    _must(_execute(config, "revision_job", version, instance, selection=["review_queue"]))
+    _must(_execute(config, "revision_job", version, instance, selection=_sheets()))
     print()
     _show(settings, version)
 
@@ -212,7 +212,7 @@ def _import(arguments: argparse.Namespace) -> None:
         raise Stop("sheets with errors were not imported; correct the lines above and import them again")
     _must(outcome)
     print(f"decided: {facts.get('decided')} of {facts.get('candidates')}; freeze with: ragds freeze")
-    _must(_execute(config, "revision_job", version, instance, selection=["review_queue"]))
+    _must(_execute(config, "revision_job", version, instance, selection=_sheets()))
 
 
 def _freeze(arguments: argparse.Namespace) -> None:
@@ -296,6 +296,13 @@ def _version(arguments: argparse.Namespace, settings: Settings, instance: dg.Dag
         return runs.register_version(settings, instance, arguments.version)
     except runs.UnknownVersion as error:
         raise Stop(str(error)) from error
+
+
+def _sheets() -> Sequence[str]:
+    """Return the assets that make the sheets anew."""
+    from ragds_pipeline.definitions import SHEETS
+
+    return SHEETS
 
 
 def _sheets_config(sheets: Sequence[Path], reviewer: str) -> dict[str, object]:

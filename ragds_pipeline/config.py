@@ -105,6 +105,9 @@ class PlanSettings(_Model):
     """A document is asked for at most one question for so many characters, so that a short one is not squeezed."""
     top_up_rounds: int = Field(2, ge=0, le=10)
     """How often more questions are asked for when the filters leave fewer than planned."""
+    no_answer: int = Field(0, ge=0)
+    """How many questions are asked for that the KB does not answer, besides ``questions``. They form a set of their
+    own; with 0 there is none, and nothing of it costs anything."""
 
     @field_validator("documents")
     @classmethod
@@ -198,6 +201,40 @@ class FilterSettings(_Model):
     """Questions at least this similar (RapidFuzz, 0 to 100) that differ in no number are near-duplicates."""
     answer_overlap: float = Field(0.8, gt=0, le=1)
     """Share of the answer's content words that may stand in the question before the answer counts as given away."""
+
+
+class NoAnswerSettings(_Model):
+    """Questions that the KB does not answer. How many are asked for is ``plan.no_answer``; with 0 all of this rests."""
+
+    proposals: list[Literal["not_supported", "evidence_not_found"]] = ["not_supported"]
+    """Drops of the main set, by reason, whose questions are proposed for this set: the evidence did not answer them,
+    so perhaps nothing does. Each is asked of the KB like any other."""
+    ask_all_up_to: int = Field(30, ge=1)
+    """A question is asked of every document of a KB that has no more than so many."""
+    documents_asked: int = Field(12, ge=1)
+    """In a larger KB it is asked of so many documents: its own, and those with the passages that rank highest. How many
+    of how many were asked stands on each item."""
+    asked_first: int = Field(3, ge=1)
+    """So many of these documents are asked first; a question that one of them answers is not asked of the others."""
+    model: Literal["retriever", "judge"] = "retriever"
+    """Whose model reads the documents (``claude.models``)."""
+    request_max_chars: int = Field(60_000, ge=500)
+    """Characters of a document in one request; a longer one is asked in several."""
+    max_tokens: int = Field(4_000, ge=256)
+    """Upper limit of such a reply in tokens, thinking included."""
+    nearest: int = Field(3, ge=1, le=20)
+    """Passages that the review sheet shows as the nearest ones. A confidential document among them is named."""
+    top_up_rounds: int = Field(1, ge=0, le=10)
+    """How often more such questions are asked for when fewer than planned are left."""
+    refusals: dict[str, str] = {}
+    """Reference answers by language (ISO 639-1), which replace those in ``ragds_pipeline/filters/refusals.py``."""
+
+    @field_validator("refusals")
+    @classmethod
+    def _texts(cls, refusals: dict[str, str]) -> dict[str, str]:
+        if bad := [code for code, text in refusals.items() if not re.fullmatch(r"[a-z]{2}", code) or not text.strip()]:
+            raise ValueError(f"give a text for each ISO 639-1 code such as en, ja, it; not so: {', '.join(bad)}")
+        return refusals
 
 
 class ReviewSettings(_Model):
@@ -446,6 +483,8 @@ class Settings(_Model):
     """How questions are asked for."""
     filters: FilterSettings = FilterSettings()
     """The filters, cheapest first."""
+    no_answer: NoAnswerSettings = NoAnswerSettings()
+    """Questions that the KB does not answer."""
     review: ReviewSettings = ReviewSettings()
     """The sheets that go to people."""
     golden: GoldenSettings = GoldenSettings()

@@ -14,28 +14,38 @@ import dagster as dg
 
 from ragds_pipeline.calibration.assets import ASSETS as CALIBRATION
 from ragds_pipeline.candidates.assets import ASSETS as CANDIDATES
+from ragds_pipeline.candidates.no_answer_assets import ASSETS as NO_ANSWER_CANDIDATES
 from ragds_pipeline.config import load_settings
 from ragds_pipeline.costs.assets import ASSETS as COSTS
 from ragds_pipeline.filters.assets import ASSETS as FILTERS
+from ragds_pipeline.filters.no_answer_assets import ASSETS as NO_ANSWER_FILTERS
 from ragds_pipeline.golden.assets import ASSETS as GOLDEN
 from ragds_pipeline.golden.checks import CHECKS, TODAY, TODAY_GROUP
+from ragds_pipeline.golden.no_answer_assets import ASSETS as NO_ANSWER_GOLDEN
+from ragds_pipeline.golden.no_answer_checks import CHECKS as NO_ANSWER_CHECKS
 from ragds_pipeline.golden.revalidation_assets import ASSETS as REVALIDATION
 from ragds_pipeline.kb.assets import ASSETS as KB
 from ragds_pipeline.kb.sensors import watchers
 from ragds_pipeline.resources import TABLES, Project
 from ragds_pipeline.review.assets import ASSETS as REVIEW
+from ragds_pipeline.review.no_answer_assets import ASSETS as NO_ANSWER_REVIEW
 from ragds_pipeline.storage.parquet_io import MarkdownIOManager, ParquetIOManager
 from ragds_pipeline.terminal import LOGGERS
 
 CONFIG_VARIABLE = "RAGDS_CONFIG"
 """Environment variable with the path of ``ragds.yaml``; by default the one above this package, else in the folder."""
 
+NO_ANSWER = [*NO_ANSWER_CANDIDATES, *NO_ANSWER_FILTERS, *NO_ANSWER_REVIEW, *NO_ANSWER_GOLDEN]
+
+SHEETS = ("review_queue", *(key.to_user_string() for asset in NO_ANSWER_REVIEW for key in asset.keys))
+"""What is made for the sheets, and again when decisions came in: part of both jobs."""
+
 REVISION_JOB, FREEZE_JOB, PROBE_JOB, CHECKS_JOB = "revision_job", "freeze_job", "probe_job", "checks_job"
 
 revision_job = dg.define_asset_job(
     REVISION_JOB,
     selection=dg.AssetSelection.groups("kb", "revalidation", "candidates", "filters")
-    | dg.AssetSelection.assets("review_decisions", "review_queue", "costs", "item_costs", "revision_report"),
+    | dg.AssetSelection.assets("review_decisions", *SHEETS, "costs", "item_costs", "revision_report"),
     description="From the documents of a revision to the review queue: the last frozen set is held against them, and "
     "what is new is asked about. Ends at the sheets that go to people, and a report.",
 )
@@ -43,10 +53,10 @@ revision_job = dg.define_asset_job(
 freeze_job = dg.define_asset_job(
     FREEZE_JOB,
     selection=dg.AssetSelection.assets(
-        "review_decisions", "review_queue", "judge_calibration", "judge_differences", "costs", "item_costs"
+        "review_decisions", *SHEETS, "judge_calibration", "judge_differences", "costs", "item_costs"
     )
-    | dg.AssetSelection.assets(*GOLDEN)
-    | dg.AssetSelection.checks_for_assets(*GOLDEN),
+    | dg.AssetSelection.assets(*GOLDEN, *NO_ANSWER_GOLDEN)
+    | dg.AssetSelection.checks_for_assets(*GOLDEN, *NO_ANSWER_GOLDEN),
     description="From returned sheets to a frozen snapshot, and a new sheet of what is left to decide. Stops before "
     "freezing where a check fails.",
 )
@@ -85,8 +95,11 @@ def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) ->
         description="Makes kb_overview and coverage again when what they are derived from changed. No call is made.",
     )
     return dg.Definitions(
-        assets=[*KB, *CANDIDATES, *FILTERS, *REVIEW, *CALIBRATION, *REVALIDATION, *GOLDEN, *COSTS, *TODAY],
-        asset_checks=CHECKS,
+        assets=[
+            *(*KB, *CANDIDATES, *FILTERS, *REVIEW, *CALIBRATION),
+            *(*REVALIDATION, *GOLDEN, *NO_ANSWER, *COSTS, *TODAY),
+        ],
+        asset_checks=[*CHECKS, *NO_ANSWER_CHECKS],
         jobs=[revision_job, freeze_job, probe_job, checks_job],
         sensors=[sensor, derived],
         schedules=[schedule],

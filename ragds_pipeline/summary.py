@@ -20,6 +20,7 @@ from ragds_pipeline.review.sheets import SheetFolder
 from ragds_pipeline.storage.metadata import dollars
 from ragds_pipeline.storage.schemas import to_records
 from ragds_pipeline.storage.tables import TableFile
+from ragds_pipeline.summary_no_answer import no_answer_files, no_answer_lines
 
 
 def summary(settings: Settings, source_version: str) -> str:
@@ -28,6 +29,8 @@ def summary(settings: Settings, source_version: str) -> str:
     lines = [f"Revision {source_version} of {settings.kb_dir}", *_documents(tables), ""]
     lines += _held_against(tables)
     lines += _funnel(settings, source_version, tables)
+    if own := no_answer_lines(tables.get, tables.is_newer("no_answer_funnel", than="no_answer_candidates")):
+        lines += ["", *own]
     lines += ["", *_money(settings, tables, source_version), "", *_files(settings, tables, source_version)]
     return "\n".join(lines)
 
@@ -140,10 +143,14 @@ def _files(settings: Settings, tables: _Tables, source_version: str) -> list[str
         sheets = sorted(folder.root.glob("review*.xlsx"), key=lambda path: (path.stat().st_mtime_ns, path.name))
         place = sheets[-1] if sheets else folder.root
         lines.append(f"  review sheet  {place} ({queue.num_rows} to decide; also as CSV)")
+    lines += no_answer_files(tables.get, folder.root)
     released = settings.data_dir / "golden" / source_version
     snapshots = [path for path in sorted(released.glob("snapshot-*")) if path.name[9:].isdigit()]
     if snapshots:
-        lines.append(f"  snapshot      {snapshots[-1]} ({tables.rows('golden_items')} items)")
+        without = tables.rows("no_answer_items")
+        lines.append(
+            f"  snapshot      {snapshots[-1]} ({tables.rows('golden_items')} items, {without} without an answer)"
+        )
     else:
         lines.append("  snapshot      none yet: ragds import <sheet>, then ragds freeze")
     if (views := settings.data_dir / "ragds.duckdb").exists():

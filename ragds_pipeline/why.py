@@ -17,6 +17,7 @@ from ragds_pipeline.golden.items import STAGE as FREEZE_STAGE
 from ragds_pipeline.records import Candidate, Decision, Draft, Drop, GoldenItem, RevalidatedItem, Verdict
 from ragds_pipeline.resources import TABLES
 from ragds_pipeline.storage.tables import TableFile
+from ragds_pipeline.why_no_answer import no_answer_story
 
 R = TypeVar("R")
 
@@ -33,7 +34,7 @@ class UnknownId(LookupError):
 
 
 def why(settings: Settings, source_version: str, id_: str) -> str:
-    """Return the story of a draft (``d-``), candidate (``c-``) or golden item (``g-``), as lines for a terminal.
+    """Return the story of a draft (``d-``), candidate (``c-``) or golden item (``g-``, ``n-``), for a terminal.
 
     Raises UnknownId where no table of the revision knows it.
     """
@@ -64,8 +65,9 @@ def why(settings: Settings, source_version: str, id_: str) -> str:
         for item in known.golden.values()
         if item.provenance.candidate_id in ids
     ]
+    lines += no_answer_story(lambda names, record: _rows(settings.data_dir / TABLES, source_version, names, record), id_)
     if not lines:
-        raise UnknownId(f"{id_} is in no table of revision {source_version}; ids begin with d-, c- or g-")
+        raise UnknownId(f"{id_} is in no table of revision {source_version}; ids begin with d-, c-, g- or n-")
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import dagster as dg
 
 from ragds_pipeline.config import load_settings
-from ragds_pipeline.definitions import build_defs
+from ragds_pipeline.definitions import SHEETS, build_defs
 from ragds_pipeline_tests.projects import REPOSITORY
 
 DEFS = build_defs(REPOSITORY / "ragds.yaml")
@@ -49,7 +49,7 @@ WARNINGS = {"judges_agree", "costs_reconcile", "estimate_within_caps"}
 def test_every_check_of_data_blocks_and_all_are_described() -> None:
     checks = [DEFS.resolve_asset_graph().get(key) for key in DEFS.resolve_asset_graph().asset_check_keys]
     assert {check.key.name for check in checks} >= {
-        "spans_resolve", "ids_stable", "funnel_reconciles", "split_leak_free", "requested_is_delivered",
+        "spans_resolve", "ids_stable", "funnel_reconciles", "split_leak_free", "requested_is_delivered", "sets_apart",
     }  # fmt: skip
     assert {check.key.name for check in checks} >= WARNINGS
     for check in checks:
@@ -61,7 +61,8 @@ def test_the_jobs_cover_every_asset() -> None:
         {key.to_user_string() for key in DEFS.resolve_job_def(name).asset_layer.executable_asset_keys}
         for name in ("revision_job", "freeze_job")
     )
-    both = {"review_decisions", "review_queue", "costs", "item_costs"}
+    both = {"review_decisions", "costs", "item_costs", *SHEETS}
+    assert {"review_queue", "no_answer_queue"} < set(SHEETS)
     assert one & other == both, "made for the sheet, and again when decisions came in"
     probes = {key.to_user_string() for key in DEFS.resolve_job_def("probe_job").asset_layer.executable_asset_keys}
     assert probes == PROBES

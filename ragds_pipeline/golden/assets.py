@@ -184,6 +184,10 @@ def golden_set(
     funnel: pa.Table,
     revalidated_items: pa.Table,
     changelog: pa.Table,
+    no_answer_items: pa.Table,
+    no_answer_ids: pa.Table,
+    no_answer_funnel: pa.Table,
+    no_answer_missing: pa.Table,
 ) -> dg.MaterializeResult[pa.Table]:
     """The frozen golden set: an immutable snapshot of files, linked here."""
     settings = project.settings()
@@ -198,15 +202,17 @@ def golden_set(
     contents = Contents(
         source_version=context.partition_key,
         items=items,
-        no_answer=(),
+        no_answer=to_records(GoldenItem, no_answer_items),
         texts=texts(kb_documents, paths),
         funnel=to_records(FunnelStep, funnel),
         missing=to_records(MissingRow, missing_questions),
         baseline=_baseline(revalidated_items),
         changelog=to_records(ChangelogRow, changelog),
         versions=_versions(settings, items, to_records(PlanRow, question_plan)),
+        no_answer_funnel=to_records(FunnelStep, no_answer_funnel),
+        no_answer_missing=to_records(MissingRow, no_answer_missing),
     )
-    given = to_records(GivenId, golden_ids)
+    given = to_records(GivenId, golden_ids) + to_records(GivenId, no_answer_ids)
     frozen = freeze(contents, settings.data_dir / "golden", lambda: register(registry_of(settings), given))
     rows = [{"id": i.id, "split": i.split, "question": i.question[:160], "answer": i.answer[:160]} for i in items[:20]]
     return dg.MaterializeResult(
@@ -214,7 +220,7 @@ def golden_set(
         metadata={
             "items": len(items),
             "held out": sum(item.split == "held_out" for item in items),
-            "no_answer items": 0,
+            "no_answer items": no_answer_items.num_rows,
             "snapshot": frozen.number,
             "new snapshot": frozen.created,
             "folder": file_link(frozen.path),

@@ -11,7 +11,15 @@ from ragds_pipeline.config import GoldenSettings
 from ragds_pipeline.filters.code_filter import STAGE as CODE_STAGE
 from ragds_pipeline.filters.duplicates import THRESHOLD
 from ragds_pipeline.filters.funnel import step
-from ragds_pipeline.golden.registry import Known, Registered, evidence_keys, golden_id, next_number, root_of
+from ragds_pipeline.golden.registry import (
+    MAIN_PREFIX,
+    Known,
+    Registered,
+    evidence_keys,
+    golden_id,
+    next_number,
+    root_of,
+)
 from ragds_pipeline.golden.split import assign, intervals, leaks, near_pairs
 from ragds_pipeline.records import (
     Candidate,
@@ -54,8 +62,9 @@ def prepare(
     verdicts: Sequence[Verdict] = (),
     duplicate_score: float = THRESHOLD,
     came_over: Sequence[RevalidatedItem] = (),
+    prefix: str = MAIN_PREFIX,
 ) -> Prepared:
-    """Return the golden items of a revision, ordered by id.
+    """Return the golden items of a revision, ordered by id. ``prefix`` is how their ids begin.
 
     ``register`` are the ids given so far. New ids are given in the order of documents and offsets. The same
     arguments give the same items. ``duplicate_score`` is that of the filters: questions at least as alike as that
@@ -71,7 +80,7 @@ def prepare(
     splits, conflicts = _sides(order, entries, known, settings, duplicate_score)
     drops = [_conflict(c, conflicts[c.id]) for c, _ in accepted if c.id in conflicts]
     earlier = {item.now_candidate_id: item for item in came_over if item.provenance}
-    number = next_number(register)
+    number = next_number(register, prefix)
     keys_of = known.keys_of()
     items: list[GoldenItem] = []
     given: list[GivenId] = []
@@ -81,7 +90,7 @@ def prepare(
         entry = entries.get(candidate.id)
         keys = evidence_keys(candidate)
         if entry is None or entry.candidate_id != candidate.id or not keys_of[entry.id].issuperset(keys):
-            id_ = entry.id if entry else golden_id(number)
+            id_ = entry.id if entry else golden_id(number, prefix)
             first = entry.first_frozen_in if entry else source_version
             number += entry is None
             entry = Registered(id_, candidate.id, splits[candidate.id], first, root_of(candidate), keys)
@@ -109,7 +118,8 @@ def claims(candidates: Sequence[Candidate], known: Known) -> dict[str, Registere
 
 
 def _position(candidate: Candidate) -> tuple[str, int, str]:
-    return candidate.document_path, candidate.evidence[0].start_char, candidate.id
+    start = candidate.evidence[0].start_char if candidate.evidence else 0
+    return candidate.document_path, start, candidate.id
 
 
 def _precedence(candidates: Sequence[Candidate], entries: Mapping[str, Registered]) -> list[Candidate]:
@@ -168,7 +178,7 @@ def _item(candidate: Candidate, entry: Registered, source_version: str, provenan
         source_version=source_version,
         passages=tuple(_passage(evidence) for evidence in candidate.evidence),
         chunk_id=candidate.chunk_id,
-        evidence=candidate.evidence[0].content,
+        evidence=candidate.evidence[0].content if candidate.evidence else "",
         provenance=provenance,
     )
 

@@ -74,6 +74,9 @@ class Contents:
     """The frozen set that the revision was held against; empty for a first one."""
     changelog: Sequence[ChangelogRow] = ()
     """What became of the items of that set; written out where there is one."""
+    no_answer_funnel: Sequence[FunnelStep] = ()
+    """The funnel of the no_answer set, which adds up on its own."""
+    no_answer_missing: Sequence[MissingRow] = ()
 
 
 def freeze(contents: Contents, root: Path, release: Callable[[], None] = lambda: None) -> Frozen:
@@ -217,6 +220,15 @@ def _write(contents: Contents, folder: Path, number: int) -> None:
         "counts": _counts(contents),
         "funnel": [as_json(step) for step in contents.funnel],
         "missing": [as_json(row) for row in contents.missing],
+        "no_answer": {
+            "counts": {
+                "items": len(contents.no_answer),
+                "split": _by("split", contents.no_answer),
+                "language": _by("language", contents.no_answer),
+            },
+            "funnel": [as_json(step) for step in contents.no_answer_funnel],
+            "missing": [as_json(row) for row in contents.no_answer_missing],
+        },
         "versions": contents.versions,
         "documents": documents,
         "files": files,
@@ -248,9 +260,13 @@ def _write_texts(contents: Contents, folder: Path) -> list[dict[str, str]]:
     return documents
 
 
+def _by(attribute: str, items: Sequence[GoldenItem]) -> dict[str, int]:
+    return dict(sorted(Counter(str(getattr(item, attribute)) for item in items).items()))
+
+
 def _counts(contents: Contents) -> dict[str, Any]:
     def by(attribute: str) -> dict[str, int]:
-        return dict(sorted(Counter(str(getattr(item, attribute)) for item in contents.items).items()))
+        return _by(attribute, contents.items)
 
     return {
         "items": len(contents.items),

@@ -16,9 +16,11 @@ from ragds_pipeline.filters.assets import shareable_texts
 from ragds_pipeline.filters.audit import auditable, audited
 from ragds_pipeline.kb.outline import load_outlines
 from ragds_pipeline.records import Candidate, Decision, Drop, Keep, RevalidatedItem, Verdict
+from ragds_pipeline.records_no_answer import NoAnswerCandidate
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.decision_log import DecisionLog
 from ragds_pipeline.review.importing import ReviewState, SheetImport, import_sheets
+from ragds_pipeline.review.no_answer import BothSets
 from ragds_pipeline.review.queue import judges_say, review_rows, still_open, with_failure
 from ragds_pipeline.review.recheck import RECHECK, RECHECK_GUIDE, look_rows, recheck_rows
 from ragds_pipeline.review.resolve import resolve
@@ -125,16 +127,18 @@ def review_decisions(
     candidates: pa.Table,
     judge_drops: pa.Table,
     top_up_drops: pa.Table,
+    no_answer_candidates: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Import returned sheets into the decision log; a sheet with an error is not imported at all."""
     settings = project.settings()
     log = decision_log(settings)
     found = to_records(Candidate, candidates)
     came_over = to_records(RevalidatedItem, revalidated_items)
+    without = to_records(NoAnswerCandidate, no_answer_candidates)
     # All that could be audited, not the sample of now: a sheet stays importable when the share or the seed changes.
     audit = auditable(_drops(judge_drops, top_up_drops), {candidate.id for candidate in found})
     decisions = with_standing(log.latest(), came_over)
-    state = _state(settings, found, audit, kb_documents, kb_passages, decisions)
+    state = BothSets(_state(settings, found, audit, kb_documents, kb_passages, decisions), without)
     paths = SheetFolder.of(settings.data_dir, context.partition_key).returned() + [Path(p) for p in config.sheets]
     reviewer = config.reviewer or settings.review.reviewer
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
@@ -142,18 +146,20 @@ def review_decisions(
     good = [sheet for sheet in sheets if not sheet.errors and not sheet.before]
     added = [sheet for sheet in good if log.append(sheet.decisions, sheet.sha256)]
     latest = with_standing(log.latest(), came_over)
-    counting = [decision for id_, decision in latest.items() if id_ in state.rows]
+    known, audited_ids = state.rows.keys(), {candidate.id for candidate in audit}
+    counting = [decision for id_, decision in latest.items() if id_ in known]
     decided = len(state.resolved(latest).closed)
     failed = [sheet for sheet in sheets if sheet.errors]
     errors = [problem.message for sheet in failed for problem in sheet.errors]
     yield dg.MaterializeResult(
         value=to_table(Decision, counting),
         metadata={
-            "candidates": len(found),
+            "candidates": len(known) - len(audit),
+            "of these without an answer": len(without),
             "decided": decided,
-            "open": len(found) - decided,
+            "open": len(known) - len(audit) - decided,
             **{f"decided: {kind}": sum(d.keep == kind for d in counting) for kind in ("keep", "fix", "drop")},
-            "of these, audited drops of the judges": sum(d.candidate_id not in state.candidates for d in counting),
+            "of these, audited drops of the judges": sum(d.candidate_id in audited_ids for d in counting),
             "sheets imported now": len(added),
             "sheets": markdown_table([_facts(sheet, sheet in added) for sheet in sheets], empty="(none in the inbox)"),
             "problems": markdown_table(_problems(sheets), empty="(none)"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from ragds_pipeline.config import FilterSettings
 from ragds_pipeline.filters.code_filter import Documents
 from ragds_pipeline.kb.outline import Outline
-from ragds_pipeline.records import Candidate, Decision, Keep, canonical_json
+from ragds_pipeline.records import Candidate, Decision, Drop, Keep, canonical_json
 from ragds_pipeline.review.contradictions import across_sheets, against_log, line_of
 from ragds_pipeline.review.corrections import content
 from ragds_pipeline.review.interpret import RowDecision, interpret
@@ -56,14 +57,46 @@ class ReviewState:
     decisions: Mapping[str, Decision]
     """The decisions that count, by candidate id, in the order in which they were made."""
 
+    @property
+    def audited(self) -> Collection[str]:
+        """Ids of the rows that are no candidates: a judge dropped them, and people audit it."""
+        return self.rows.keys() - self.candidates.keys()
+
     def resolved(self, decisions: Mapping[str, Decision]) -> Resolved:
         """Return what ``decisions`` come to."""
         candidates = list(self.candidates.values())
         return resolve(candidates, decisions, self.outlines, self.documents, self.settings)
 
 
+class Failing(Protocol):
+    """What decisions come to, as far as an import asks."""
+
+    @property
+    def failed(self) -> Mapping[str, Drop]:
+        """Why a correction does not pass, by the id of what it corrects."""
+
+
+class SheetState(Protocol):
+    """What an import needs to know: the rows as sent, the decisions made before, and what decisions come to."""
+
+    @property
+    def rows(self) -> Mapping[str, ReviewRow]:
+        """The rows by id; only these can be decided on."""
+
+    @property
+    def decisions(self) -> Mapping[str, Decision]:
+        """The decisions that count, by candidate id, in the order in which they were made."""
+
+    @property
+    def audited(self) -> Collection[str]:
+        """Ids of the rows that are on the sheet only so that people audit what a judge dropped."""
+
+    def resolved(self, decisions: Mapping[str, Decision]) -> Failing:
+        """Return what ``decisions`` come to."""
+
+
 def import_sheets(
-    paths: Sequence[Path], state: ReviewState, imported: Collection[str], reviewer: str, now: str
+    paths: Sequence[Path], state: SheetState, imported: Collection[str], reviewer: str, now: str
 ) -> list[SheetImport]:
     """Read the sheets at ``paths`` and return their decisions, made by ``reviewer`` at ``now`` (ISO 8601, UTC).
 
@@ -88,7 +121,7 @@ def import_sheets(
     return done
 
 
-def _read(path: Path, state: ReviewState, imported: Collection[str], reviewer: str, now: str) -> SheetImport:
+def _read(path: Path, state: SheetState, imported: Collection[str], reviewer: str, now: str) -> SheetImport:
     try:
         sha256 = sha256_file(path)
         if any(sha256.startswith(known) for known in imported):
@@ -106,9 +139,9 @@ def _read(path: Path, state: ReviewState, imported: Collection[str], reviewer: s
     return _with(SheetImport(path.name, sha256, decisions, read.undecided, ()), problems)
 
 
-def _corrected_audits(name: str, decisions: Sequence[RowDecision], state: ReviewState) -> list[Problem]:
+def _corrected_audits(name: str, decisions: Sequence[RowDecision], state: SheetState) -> list[Problem]:
     """Say, once, that corrections of audited items do not enter the golden set: the reviewer could not know."""
-    rows = [row for row in decisions if row.keep is Keep.FIX and row.id not in state.candidates]
+    rows = [row for row in decisions if row.keep is Keep.FIX and row.id in state.audited]
     if not rows:
         return []
     message = (
@@ -125,7 +158,7 @@ def _with(sheet: SheetImport, problems: Sequence[Problem]) -> SheetImport:
 
 
 def _corrections(
-    sheet: SheetImport, state: ReviewState, before: Mapping[str, Decision], after: Mapping[str, Decision]
+    sheet: SheetImport, state: SheetState, before: Mapping[str, Decision], after: Mapping[str, Decision]
 ) -> list[Problem]:
     """Judge all decisions as they would stand with those of the sheet: its own corrections, and earlier ones."""
     if not any(decision.keep == Keep.FIX for decision in after.values()):
@@ -151,7 +184,7 @@ def _corrections(
     return problems
 
 
-def _decision(name: str, row: RowDecision, state: ReviewState, reviewer: str, now: str) -> Decision:
+def _decision(name: str, row: RowDecision, state: SheetState, reviewer: str, now: str) -> Decision:
     shown = state.rows[row.id]
     seen = {
         "chunk_id": shown.chunk_id, "type": shown.type, "question": shown.question, "answer": shown.answer,

@@ -79,6 +79,10 @@ class SheetFolder:
                     new.replace(path)
         return paths
 
+    def sent(self, name: str) -> bool:
+        """Return whether a sheet of that name was sent out."""
+        return any(path.exists() for path in self._paths(1, name))
+
     def _paths(self, number: int, name: str) -> list[Path]:
         stem = name if number == 1 else f"{name}-{number}"
         return [self.root / f"{stem}.csv", self.root / f"{stem}.xlsx"]

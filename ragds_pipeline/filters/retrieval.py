@@ -1,0 +1,138 @@
+"""Which passages of the KB come near a question: BM25 over words, and over pairs of characters where none part words.
+
+It runs on this machine, over confidential documents too; nothing of it is sent anywhere. BM25 (Robertson and Zaragoza,
+2009, in the form Lucene uses) is that of ``bm25s``. Pairs of characters find Chinese, Japanese and Korean text as well
+as a dictionary does (the project's notes: hit@10 of 98.3 % on Japanese passages). Words are compared as they stand,
+case and width apart, so a question in another language than a passage finds it by names and numbers only.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import bm25s
+import numpy as np
+
+from ragds_pipeline.records import GoldenItem
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff々〇ー"
+_RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_IS_CJK = re.compile(rf"[{_CJK}]")
+
+
+def tokens(text: str) -> list[str]:
+    """Return the words of a text, and every pair of neighbouring characters where a script writes no blanks."""
+    found = []
+    for match in _RUN.finditer(unicodedata.normalize("NFKC", text).casefold()):
+        run = match[0]
+        if len(run) > 1 and _IS_CJK.match(run):
+            found += [run[at : at + 2] for at in range(len(run) - 1)]
+        else:
+            found.append(run)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PassageText:
+    """A passage, as retrieval needs it."""
+
+    id: str
+    document_path: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One passage in the order of retrieval."""
+
+    id: str
+    document_path: str
+    score: float
+
+
+class PassageIndex:
+    """An index over passages. Contents are not kept: it holds words, ids and paths."""
+
+    def __init__(self, passages: Iterable[PassageText]) -> None:
+        self._ids: list[str] = []
+        self._paths: list[str] = []
+        self._vocabulary: dict[str, int] = {}
+        rows = []
+        for passage in passages:
+            words = tokens(passage.content)
+            rows.append([self._vocabulary.setdefault(word, len(self._vocabulary)) for word in words])
+            self._ids.append(passage.id)
+            self._paths.append(passage.document_path)
+        self._bm25 = bm25s.BM25(method="lucene") if self._vocabulary else None
+        if self._bm25 is not None:
+            self._bm25.index((rows, self._vocabulary), create_empty_token=False, show_progress=False)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def ranked(self, question: str) -> list[Ranked]:
+        """Return the passages that share a word with ``question``, best first; equal scores in the KB's order."""
+        # Each word counts once: a question that repeats one does not ask for it twice.
+        known = sorted({self._vocabulary[word] for word in tokens(question) if word in self._vocabulary})
+        if self._bm25 is None or not known:
+            return []
+        scores = self._bm25.get_scores_from_ids(known)
+        order = np.argsort(-scores, kind="stable")
+        return [
+            Ranked(self._ids[at], self._paths[at], round(float(scores[at]), 4))
+            for at in order[: int(np.count_nonzero(scores > 0))].tolist()
+        ]
+
+
+def documents_in_order(ranked: Sequence[Ranked], own: str, paths: Collection[str]) -> list[str]:
+    """Return ``paths`` in the order in which a question is asked of them.
+
+    That of its own document comes first, then by the best passage of each, then those in which nothing was found.
+    """
+    found = dict.fromkeys([own, *(passage.document_path for passage in ranked)])
+    first = [path for path in found if path in set(paths)]
+    return first + sorted(set(paths) - set(first))
+
+
+RECHECK_TOP = 10
+"""A question is asked again where a changed passage is among so many that come nearest. At ten, 94 % of questions find
+the one passage that answers them among 50,000 (98 % in Japanese; the project's notes), and asking again is cheap."""
+
+
+def changed_passages(old: Iterable[PassageText], new: Iterable[PassageText]) -> set[str]:
+    """Return the ids, in the new revision, of passages whose text stands in no passage of the old one.
+
+    Ids count passages and so move with every insertion: they are not compared. Leave confidential documents out of
+    ``old``, so that one that may be shown from now on counts as new.
+    """
+    before = {passage.content for passage in old}
+    return {passage.id for passage in new if passage.content not in before}
+
+
+def candidates_for_recheck(
+    items: Sequence[GoldenItem], changed: Collection[str], passages: Iterable[PassageText], top: int = RECHECK_TOP
+) -> list[str]:
+    """Return the ids of the items whose question a revision of the KB may have answered, in the order given.
+
+    Args:
+        items: Frozen no_answer items.
+        changed: Ids of the passages that are new or changed; see :func:`changed_passages`.
+        passages: All passages of the new revision; the changed ones are among them.
+        top: An item is named where a changed passage is among the ``top`` that come nearest to its question. Passages
+            that share the last score all count, so that an order among equals decides nothing.
+
+    Passages that went away answer nothing, and unchanged ones did not answer before.
+    """
+    if not changed or not items:
+        return []
+    index = PassageIndex(passages)
+    again = []
+    for item in items:
+        ranked = index.ranked(item.question)
+        lowest = ranked[min(top, len(ranked)) - 1].score if ranked else 0.0
+        if any(passage.id in changed for passage in ranked if passage.score >= lowest):
+            again.append(item.id)
+    return again
