@@ -110,9 +110,12 @@ def check(drafts: Sequence[NoAnswerDraft], kb: WholeKb, claude: Claude, settings
         left = [draft for draft in drafts if draft.id in passed]
     ranked = {draft.id: kb.index.ranked(draft.question) for draft in left}
     answers = _ask_kb(left, ranked, kb, claude, settings)
+    near = {draft.id: _near(draft, ranked[draft.id], kb, settings.no_answer.nearest) for draft in left}
+    texts = kb.contents({passage.id for each in near.values() for passage in each})
     for draft in left:
-        said_here = answers.get(draft.id, [])
-        candidate = _candidate(draft, said_here, ranked[draft.id], kb, settings)
+        said_here = answers[draft.id]
+        nearest = tuple(NearPassage(p.document_path, p.id, texts[p.id], p.score) for p in near[draft.id])
+        candidate = _candidate(draft, said_here, nearest, ranked[draft.id], kb, settings)
         verdict = _verdict(candidate, said_here, settings)
         if earlier := passed.get(draft.id):
             done.verdicts.append(replace(earlier, candidate_id=candidate.id))
@@ -223,13 +226,13 @@ def _refusal(draft: NoAnswerDraft, settings: Settings) -> str:
 def _candidate(
     draft: NoAnswerDraft,
     answers: Sequence[KbAnswer],
+    nearest: tuple[NearPassage, ...],
     ranked: Sequence[Ranked],
     kb: WholeKb,
     settings: Settings,
 ) -> NoAnswerCandidate:
     answer = _refusal(draft, settings)
     partly = tuple(found for found in _last(answers) if found.answered == PARTLY)
-    nearest = _nearest(draft, ranked, kb, settings.no_answer.nearest)
     top = [p.document_path for p in ranked[: settings.no_answer.nearest] if p.score >= NEAR_SHARE * ranked[0].score]
     confidential = tuple(dict.fromkeys(path for path in top if path in kb.confidential))
     return NoAnswerCandidate(
@@ -259,20 +262,15 @@ def _candidate(
     )
 
 
-def _nearest(draft: NoAnswerDraft, ranked: Sequence[Ranked], kb: WholeKb, count: int) -> tuple[NearPassage, ...]:
+def _near(draft: NoAnswerDraft, ranked: Sequence[Ranked], kb: WholeKb, count: int) -> list[Ranked]:
     """Return the passages that come nearest: the one the writer pointed at, then by score; no confidential one."""
-    scores = {passage.id: passage for passage in ranked if passage.document_path not in kb.confidential}
-    chosen: dict[str, str] = {}
+    shareable = [passage for passage in ranked if passage.document_path not in kb.confidential]
     own = kb.load({draft.document_path}).get(draft.document_path) if draft.nearest else None
     if own is not None:
-        chosen[own.passage_at(draft.nearest[0].start_char).id] = draft.document_path
-    for passage in scores.values():
-        if len(chosen) < count:
-            chosen.setdefault(passage.id, passage.document_path)
-    texts = kb.contents(chosen.keys())
-    return tuple(
-        NearPassage(path, id_, texts[id_], scores[id_].score if id_ in scores else 0.0) for id_, path in chosen.items()
-    )
+        id_ = own.passage_at(draft.nearest[0].start_char).id
+        pointed = next((passage for passage in shareable if passage.id == id_), Ranked(id_, own.path, 0.0))
+        shareable = [pointed, *(passage for passage in shareable if passage.id != id_)]
+    return shareable[:count]
 
 
 def _verdict(candidate: NoAnswerCandidate, answers: Sequence[KbAnswer], settings: Settings) -> Verdict:

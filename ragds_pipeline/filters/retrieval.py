@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import bm25s
 import numpy as np
+import numpy.typing as npt
 
 from ragds_pipeline.records import GoldenItem
 
@@ -53,6 +54,10 @@ class Ranked:
     score: float
 
 
+RANKED = 1000
+"""Passages that a question's order of documents rests on; the documents of all others come after those of these."""
+
+
 class PassageIndex:
     """An index over passages. Contents are not kept: it holds words, ids and paths."""
 
@@ -73,18 +78,33 @@ class PassageIndex:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def ranked(self, question: str) -> list[Ranked]:
-        """Return the passages that share a word with ``question``, best first; equal scores in the KB's order."""
+    def ranked(self, question: str, limit: int = RANKED) -> list[Ranked]:
+        """Return the passages that share a word with ``question``, the best ``limit``; equal ones in the KB's order."""
+        scores = self._scores(question)
+        order = np.argsort(-scores, kind="stable")[: min(limit, int(np.count_nonzero(scores > 0)))]
+        return [Ranked(self._ids[at], self._paths[at], round(float(scores[at]), 4)) for at in order.tolist()]
+
+    def positions(self, ids: Collection[str]) -> npt.NDArray[np.int64]:
+        """Return the positions of the passages with these ids."""
+        return np.array([at for at, id_ in enumerate(self._ids) if id_ in ids], dtype=np.int64)
+
+    def is_near(self, question: str, positions: npt.NDArray[np.int64], top: int) -> bool:
+        """Return whether a passage at one of ``positions`` is among the ``top`` best, those that share the last score
+        included."""
+        scores = self._scores(question)
+        if not len(scores) or not len(positions):
+            return False
+        last = min(top, len(scores))
+        lowest = np.partition(scores, len(scores) - last)[len(scores) - last]
+        here = scores[positions].max()
+        return bool(here > 0 and here >= lowest)
+
+    def _scores(self, question: str) -> npt.NDArray[np.float32]:
         # Each word counts once: a question that repeats one does not ask for it twice.
         known = sorted({self._vocabulary[word] for word in tokens(question) if word in self._vocabulary})
         if self._bm25 is None or not known:
-            return []
-        scores = self._bm25.get_scores_from_ids(known)
-        order = np.argsort(-scores, kind="stable")
-        return [
-            Ranked(self._ids[at], self._paths[at], round(float(scores[at]), 4))
-            for at in order[: int(np.count_nonzero(scores > 0))].tolist()
-        ]
+            return np.zeros(len(self._ids), dtype=np.float32)
+        return np.asarray(self._bm25.get_scores_from_ids(known), dtype=np.float32)
 
 
 def documents_in_order(ranked: Sequence[Ranked], own: str, paths: Collection[str]) -> list[str]:
@@ -93,8 +113,9 @@ def documents_in_order(ranked: Sequence[Ranked], own: str, paths: Collection[str
     That of its own document comes first, then by the best passage of each, then those in which nothing was found.
     """
     found = dict.fromkeys([own, *(passage.document_path for passage in ranked)])
-    first = [path for path in found if path in set(paths)]
-    return first + sorted(set(paths) - set(first))
+    asked = set(paths)
+    first = [path for path in found if path in asked]
+    return first + sorted(asked - set(first))
 
 
 RECHECK_TOP = 10
@@ -129,10 +150,5 @@ def candidates_for_recheck(
     if not changed or not items:
         return []
     index = PassageIndex(passages)
-    again = []
-    for item in items:
-        ranked = index.ranked(item.question)
-        lowest = ranked[min(top, len(ranked)) - 1].score if ranked else 0.0
-        if any(passage.id in changed for passage in ranked if passage.score >= lowest):
-            again.append(item.id)
-    return again
+    positions = index.positions(changed)
+    return [item.id for item in items if index.is_near(item.question, positions, top)]
