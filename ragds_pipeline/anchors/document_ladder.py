@@ -63,7 +63,9 @@ class DocumentLadder:
         olds, news, owned_by = self._places(key, in_old, in_new)
         if not news:
             return None
-        own = next((at for at, copy in enumerate(olds) if copy.start < span.end_char and span.start_char < copy.end), None)
+        own = next(
+            (at for at, copy in enumerate(olds) if copy.start < span.end_char and span.start_char < copy.end), None
+        )
         if own is None:  # the span begins or ends inside a visible character
             return None
         if len(olds) == len(news) == 1:
@@ -162,13 +164,16 @@ class DocumentLadder:
                     start, end, moved = open_start, close_end, True
         return start, end
 
-    def edited(self, span: AnchoredSpan) -> Finding | None:
-        """Return the place with the most similar words in a similar context; None below ``LEAST_LIKELY``."""
+    def edited(self, span: AnchoredSpan, within: Range | None = None) -> Finding | None:
+        """Return the place with the most similar words in a similar context; None below ``LEAST_LIKELY``.
+
+        ``within`` is a range of the new text in which alone to look.
+        """
         if len(key_slice(self.old.strict, span.start_char, span.end_char)) < MIN_KEY_CHARS:
             return None
         was = span.start_char, span.end_char
         expected = round(span.start_char * len(self.new.text) / max(1, len(self.old.text)))
-        found = find_edited(self.old.text, *was, self.new.text, expected)
+        found = find_edited(self.old.text, *was, self.new.text, expected, within)
         if found is None or found.score < LEAST_LIKELY:
             return None
         now = self._with_marks((found.start, found.end)) if self.new.is_markdown else (found.start, found.end)

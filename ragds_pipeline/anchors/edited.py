@@ -27,6 +27,10 @@ GOOD = 80.0
 """A likeness, of 100, with which the first search is content."""
 LEAST = 50.0
 """Below this likeness of needle and window nothing is looked at more closely."""
+CONTENT = 0.75
+"""With this likeness, a place next to unchanged text needs no comparison with the rest of the document."""
+_ANCHOR = 32
+"""Characters right before or after the span that, standing once in the new text, lead to it."""
 LONGEST_FUZZY = 600
 """Longer needles are aligned by edlib at once; RapidFuzz would take longer than that."""
 
@@ -40,7 +44,9 @@ class Edited(NamedTuple):
     """Likeness of the span and the text there, 0 to 1."""
 
 
-def find_edited(old: str, start: int, end: int, new: str, expected: int | None = None) -> Edited | None:
+def find_edited(
+    old: str, start: int, end: int, new: str, expected: int | None = None, within: tuple[int, int] | None = None
+) -> Edited | None:
     """Return the place in ``new`` that is most like ``old[start:end]`` in its context, or None.
 
     Args:
@@ -49,15 +55,47 @@ def find_edited(old: str, start: int, end: int, new: str, expected: int | None =
         end: where it ends.
         new: the text to search.
         expected: offset in ``new`` near which the span is expected; None if unknown.
+        within: range of ``new`` in which alone it is looked for, if something else led there.
     """
     left, right = max(0, start - CONTEXT), min(len(old), end + CONTEXT)
     needle = old[left:right]
     if not new or not needle.strip():
         return None
+    span = start - left, end - left
+    if within is not None:
+        return _aligned(needle, *span, new, *within)
+    region = _between(needle, *span, new)
+    near = _aligned(needle, *span, new, *region) if region is not None else None
+    if near is not None and near.score >= CONTENT:
+        return near
     region = _neighbourhood(needle, new, expected, end - start)
-    if region is None:
-        return None
-    return _aligned(needle, start - left, end - left, new, *region)
+    found = _aligned(needle, *span, new, *region) if region is not None else None
+    if found is None or (near is not None and near.score >= found.score):
+        return near
+    return found
+
+
+def _between(needle: str, start: int, end: int, new: str) -> tuple[int, int] | None:
+    """Where the text before or after the span stands verbatim and once, there the span is looked for first."""
+    before, after = needle[:start][-_ANCHOR:], needle[end:][:_ANCHOR]
+    left = _only(before, new)
+    right = _only(after, new, left + len(before) if left >= 0 else 0)
+    room = 2 * (end - start) + CONTEXT
+    if left >= 0 and right >= 0 and right - left <= 2 * room:
+        return max(0, left - CONTEXT), min(len(new), right + len(after) + CONTEXT)
+    if left >= 0:
+        return max(0, left - CONTEXT), min(len(new), left + len(before) + room)
+    if right >= 0:
+        return max(0, right - room), min(len(new), right + len(after) + CONTEXT)
+    return None
+
+
+def _only(anchor: str, text: str, start: int = 0) -> int:
+    """The place of the anchor's only occurrence; -1 if there is none, or another, or the anchor is too short."""
+    if len(anchor) < _ANCHOR:
+        return -1
+    at = text.find(anchor, start)
+    return at if at >= 0 and text.find(anchor, at + 1) < 0 else -1
 
 
 def _neighbourhood(needle: str, new: str, expected: int | None, size: int) -> tuple[int, int] | None:

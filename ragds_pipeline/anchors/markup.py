@@ -47,7 +47,8 @@ _TAG = re.compile(
 )
 _HREF = re.compile(r"\bhref\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _LINE_MARKS = re.compile(
-    r"^(?:[ \t]*>)*[ \t]*(?:[-*+](?=[ \t]))?[ \t]*(?:#{1,6}(?=[ \t]))?|(?<=[ \t])#+[ \t]*$|^[ \t]*=+[ \t]*$", re.MULTILINE
+    r"^(?:[ \t]*>)*[ \t]*(?:[-*+](?=[ \t]))?[ \t]*(?:#{1,6}(?=[ \t]))?|(?<=[ \t])#+[ \t]*$|^[ \t]*=+[ \t]*$",
+    re.MULTILINE,
 )
 _RULE_ROW = re.compile(r"^[ \t>]*\|?(?:[ \t]*:?-+:?[ \t]*\|?)+[ \t]*$", re.MULTILINE)
 _ORDERED = re.compile(r"^(?:[ \t]*>)*[ \t]*\d{1,9}([.)])(?=[ \t])", re.MULTILINE)

@@ -236,7 +236,5 @@ def _unchanged(path: str, old: Revision, new: Revision) -> bool:
 
 def _overlap(one: Place, other: Place) -> bool:
     return (
-        one.document_path == other.document_path
-        and one.start_char < other.end_char
-        and other.start_char < one.end_char
+        one.document_path == other.document_path and one.start_char < other.end_char and other.start_char < one.end_char
     )

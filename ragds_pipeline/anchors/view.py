@@ -5,8 +5,10 @@ What belongs here: keys, layout, fences, sections of a whole text. What does not
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 
@@ -70,6 +72,31 @@ class TextView:
         """The sections as the caller knows them; empty where it knows none."""
         return self._sections_of(self.path, self.text) if self._sections_of else ()
 
+    @cached_property
+    def parents(self) -> list[int]:
+        """For each section the index of the one around it, -1 for none."""
+        found: list[int] = []
+        around: list[int] = []
+        for index, (start, _, end) in enumerate(self.sections):
+            while around and self.sections[around[-1]][2] < end or around and self.sections[around[-1]][2] <= start:
+                around.pop()
+            found.append(around[-1] if around else -1)
+            around.append(index)
+        return found
+
+    @cached_property
+    def strikes(self) -> bool:
+        """Whether anything in the text is struck out."""
+        return any(mark in self.text for mark in ("~~", "<del", "<s>", "<strike"))
+
+    def is_in_code(self, at: int) -> bool:
+        """Whether a place lies in a fenced code block."""
+        return _lies_in(self.fences, at)
+
+    def is_in_comment(self, at: int) -> bool:
+        """Whether a place is commented out."""
+        return _lies_in(self.comments, at)
+
     def plain(self, start: int, end: int) -> str:
         """Return a stretch as it is read, white space kept."""
         return plain(self.text, start, end, self.markup.kinds)
@@ -77,6 +104,11 @@ class TextView:
     def reading(self, start: int, end: int) -> list[str]:
         """Return the tokens of a stretch as it is read."""
         return tokens(self.plain(start, end))
+
+
+def _lies_in(ranges: Sequence[tuple[int, int]], at: int) -> bool:
+    before = bisect_right(ranges, at, key=itemgetter(0)) - 1
+    return before >= 0 and at < ranges[before][1]
 
 
 def key_slice(key: MatchKey, start: int, end: int) -> str:
