@@ -89,6 +89,34 @@ def sentence(view: TextView, start: int, end: int) -> tuple[int, int]:
     return (before[-1] if before else first), (after[0] if after else last)
 
 
+_MOST_GROWTH = 3
+"""A sentence that grew to more than so many times what was proposed of it is not taken whole."""
+_SIGNS = re.compile(r"[^\w]*")
+_MARKER = re.compile(r"(?:[ \t]*>)*[ \t]*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]+)?(?:\[[ xX]\][ \t]+)?\s*")
+
+
+def whole_sentences(old: TextView, was: tuple[int, int], new: TextView, now: tuple[int, int]) -> tuple[int, int]:
+    """Move the bounds of an edited place to those of its sentences, where the old span began and ended with one."""
+    first, last = sentence(old, *was)
+    new_first, new_last = sentence(new, *now)
+    room = _MOST_GROWTH * max(now[1] - now[0], was[1] - was[0])
+    start, end = now
+    marker = _MARKER.match(old.text, first, was[0])
+    if was[0] == first or (marker is not None and marker.end() == was[0]):
+        begins = _skip_marker(new.text, new_first, now[1]) if was[0] != first else new_first
+        start = begins if now[0] - begins <= room else start
+    if _SIGNS.fullmatch(old.text, was[1], last) and new_last - now[1] <= room:
+        end = new_last
+        while end > start and new.text[end - 1].isspace():
+            end -= 1
+    return (start, end) if start < end else now
+
+
+def _skip_marker(text: str, start: int, end: int) -> int:
+    match = _MARKER.match(text, start, end)
+    return match.end() if match else start
+
+
 def lead_in(text: str, start: int) -> list[tuple[int, int]]:
     """Return what must be read before a span makes sense, as ranges: a table's header row, the items above a
     nested one, and the sentence that introduces the list, table or block."""

@@ -8,6 +8,7 @@ span with the text before and after it: the surroundings of an edit are the best
 from __future__ import annotations
 
 import re
+from operator import attrgetter
 from typing import NamedTuple
 
 import edlib
@@ -57,22 +58,22 @@ def find_edited(
         expected: offset in ``new`` near which the span is expected; None if unknown.
         within: range of ``new`` in which alone it is looked for, if something else led there.
     """
-    left, right = max(0, start - CONTEXT), min(len(old), end + CONTEXT)
-    needle = old[left:right]
-    if not new or not needle.strip():
+    quote = old[start:end]
+    if not new or not quote.strip():
         return None
-    span = start - left, end - left
     if within is not None:
-        return _aligned(needle, *span, new, *within)
-    region = _between(needle, *span, new)
-    near = _aligned(needle, *span, new, *region) if region is not None else None
+        return _aligned(quote, 0, len(quote), new, within)
+    left, right = max(0, start - CONTEXT), min(len(old), end + CONTEXT)
+    needle, span = old[left:right], (start - left, end - left)
+    # From the most telling to the widest search; the surroundings may have changed more than the span.
+    near = _aligned(needle, *span, new, _between(needle, *span, new))
     if near is not None and near.score >= CONTENT:
         return near
-    region = _neighbourhood(needle, new, expected, end - start)
-    found = _aligned(needle, *span, new, *region) if region is not None else None
-    if found is None or (near is not None and near.score >= found.score):
-        return near
-    return found
+    wide = _aligned(needle, *span, new, _neighbourhood(needle, new, expected, len(quote)))
+    if wide is not None and wide.score >= CONTENT:
+        return wide
+    bare = _aligned(quote, 0, len(quote), new, _neighbourhood(quote, new, expected, len(quote)))
+    return max((each for each in (near, wide, bare) if each is not None), key=attrgetter("score"), default=None)
 
 
 def _between(needle: str, start: int, end: int, new: str) -> tuple[int, int] | None:
@@ -119,8 +120,11 @@ def _neighbourhood(needle: str, new: str, expected: int | None, size: int) -> tu
     return max(0, best[1] - widen), min(len(new), best[2] + widen)
 
 
-def _aligned(needle: str, start: int, end: int, new: str, low: int, high: int) -> Edited | None:
-    """Align the needle in ``new[low:high]``; return where its ``[start, end)`` lies."""
+def _aligned(needle: str, start: int, end: int, new: str, region: tuple[int, int] | None) -> Edited | None:
+    """Align the needle in a region of ``new``; return where its ``[start, end)`` lies."""
+    if region is None:
+        return None
+    low, high = region
     window = new[low:high]
     pattern, target = _as_bytes(needle, window)
     found = edlib.align(pattern, target, mode="HW", task="path", k=len(needle) * 6 // 10)

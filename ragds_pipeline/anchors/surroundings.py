@@ -169,7 +169,7 @@ class Surroundings:
             return True
         one = self._old.text[slice(*own_text(self._old, before))]
         other = self._new.text[slice(*own_text(self._new, after))]
-        return one.strip() != other.strip() and _as_read(one) != _as_read(other)
+        return one.strip() != other.strip() and _reads_differently(one, other)
 
 
 def _is_root(view: TextView) -> bool:
@@ -180,16 +180,33 @@ def _is_root(view: TextView) -> bool:
 
 def _heading(heading: str) -> str:
     """A heading without marks and its number: ``## 3.2 Leave`` as ``Leave``; a year (``2026 rates``) stays."""
-    text = " ".join(plain(heading, 0, len(heading), markup(heading).kinds).split())
+    if _SIGNS.search(heading):
+        heading = plain(heading, 0, len(heading), markup(heading).kinds)
+    text = " ".join(heading.strip("#= \t\n").split())
     number = _NUMBER.match(text)
     return text[number.end() :] if number and number.end() < len(text) else text
 
 
+_SIGNS = re.compile(r"[*_`\[<&{\\]")
 _NUMBER = re.compile(r"(?:\d+\.)+\d*\s+|\d{1,2}[.)]?\s+")
 
 
 def _bare(text: str) -> str:
     return "".join(text.split())
+
+
+_LINKED = re.compile(r"\]\(|\]\[|[<{&`]")
+
+
+def _reads_differently(one: str, other: str) -> bool:
+    # Other words make another reading, unless they may be the target of a link or the like.
+    if not (_LINKED.search(one) or _LINKED.search(other)) and one.isascii() and other.isascii():
+        if _WORDS.findall(one) != _WORDS.findall(other):
+            return True
+    return _as_read(one) != _as_read(other)
+
+
+_WORDS = re.compile(r"\w+")
 
 
 def _as_read(text: str) -> list[str]:

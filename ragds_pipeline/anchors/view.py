@@ -30,6 +30,7 @@ class TextView:
         self.path = path
         self.text = text
         self._sections_of = sections_of
+        self._layouts: dict[tuple[int, int], Markup] = {}
 
     @cached_property
     def strict(self) -> MatchKey:
@@ -56,6 +57,21 @@ class TextView:
     def markup(self) -> Markup:
         """The layout of the whole text."""
         return markup(self.text) if self.is_markdown else Markup(np.zeros(len(self.text), dtype=np.uint8), [], [])
+
+    def layout(self, start: int, end: int) -> tuple[int, Markup]:
+        """Return the layout around a stretch, and where in the text it begins.
+
+        Nothing but code blocks and comments reaches across blank lines, so where there are none, the lines up to
+        the next blank ones are enough.
+        """
+        if "markup" in self.__dict__ or not self.is_markdown or self.fences or self.comments:
+            return 0, self.markup
+        first = max(0, self.text.rfind("\n\n", 0, start) + 1)
+        last = self.text.find("\n\n", end)
+        last = len(self.text) if last < 0 else last
+        if (first, last) not in self._layouts:
+            self._layouts[first, last] = markup(self.text[first:last])
+        return first, self._layouts[first, last]
 
     @cached_property
     def fences(self) -> list[tuple[int, int]]:
@@ -99,7 +115,8 @@ class TextView:
 
     def plain(self, start: int, end: int) -> str:
         """Return a stretch as it is read, white space kept."""
-        return plain(self.text, start, end, self.markup.kinds)
+        at, layout = self.layout(start, end)
+        return plain(self.text[at : at + len(layout.kinds)], start - at, end - at, layout.kinds)
 
     def reading(self, start: int, end: int) -> list[str]:
         """Return the tokens of a stretch as it is read."""
