@@ -16,7 +16,9 @@ from ragds_pipeline.spans.breaks import sentence_ends
 
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)*")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+•・]|\d{1,9}[.)]|[a-zA-Z][.)])[ \t]+")
-_ALONE = re.compile(r"[ \t]*(?:#{1,6}(?:\s|$)|`{3}|~{3}|[=-]{3,}[ \t]*$|<!--|</?(?:table|tr|td|th|ul|ol|li|p|div|h\d)\b)")
+_ALONE = re.compile(
+    r"[ \t]*(?:#{1,6}(?:\s|$)|`{3}|~{3}|[=-]{3,}[ \t]*$|<!--|</?(?:table|tr|td|th|ul|ol|li|p|div|h\d)\b)"
+)
 _MOST_LINES = 400
 """A lead-in is looked for at most so many lines above; a table's header further up is in its section anyway."""
 
@@ -78,13 +80,41 @@ def paragraph(text: str, start: int, end: int) -> tuple[int, int]:
 def sentence(view: TextView, start: int, end: int) -> tuple[int, int]:
     """Return the sentence or sentences that hold a span, within its paragraph; in code, its lines."""
     text = view.text
-    if any(low <= start < high for low, high in view.fences):
+    if view.is_in_code(start):
         return _line_at(text, start).start, _line_at(text, max(start, end - 1)).end
     first, last = paragraph(text, start, end)
     ends = sentence_ends(text, first, last)
     before = [at for at in ends if at <= start]
     after = [at for at in ends if at >= end]
     return (before[-1] if before else first), (after[0] if after else last)
+
+
+_MOST_GROWTH = 3
+"""A sentence that grew to more than so many times what was proposed of it is not taken whole."""
+_SIGNS = re.compile(r"[^\w]*")
+_MARKER = re.compile(r"(?:[ \t]*>)*[ \t]*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]+)?(?:\[[ xX]\][ \t]+)?\s*")
+
+
+def whole_sentences(old: TextView, was: tuple[int, int], new: TextView, now: tuple[int, int]) -> tuple[int, int]:
+    """Move the bounds of an edited place to those of its sentences, where the old span began and ended with one."""
+    first, last = sentence(old, *was)
+    new_first, new_last = sentence(new, *now)
+    room = _MOST_GROWTH * max(now[1] - now[0], was[1] - was[0])
+    start, end = now
+    marker = _MARKER.match(old.text, first, was[0])
+    if was[0] == first or (marker is not None and marker.end() == was[0]):
+        begins = _skip_marker(new.text, new_first, now[1]) if was[0] != first else new_first
+        start = begins if now[0] - begins <= room else start
+    if _SIGNS.fullmatch(old.text, was[1], last) and new_last - now[1] <= room:
+        end = new_last
+        while end > start and new.text[end - 1].isspace():
+            end -= 1
+    return (start, end) if start < end else now
+
+
+def _skip_marker(text: str, start: int, end: int) -> int:
+    match = _MARKER.match(text, start, end)
+    return match.end() if match else start
 
 
 def lead_in(text: str, start: int) -> list[tuple[int, int]]:
@@ -152,16 +182,16 @@ def _introduction(text: str, line: _Line | None, *, always: bool) -> list[tuple[
     return [(ends[-1] if ends else first, last)]
 
 
-def section_path(view: TextView, start: int, end: int) -> list[int]:
-    """Return the indexes of the sections that hold a span, innermost first."""
+def section_path(view: TextView, start: int) -> list[int]:
+    """Return the indexes of the sections that hold a place, innermost first."""
     sections = view.sections
-    found: list[int] = []
     at = bisect_right(sections, start, key=_section_start) - 1
+    while at >= 0 and sections[at][2] <= start:
+        at = view.parents[at]
+    found: list[int] = []
     while at >= 0:
-        low, _, high = sections[at]
-        if low <= start < high and (not found or (low, -high) < (sections[found[-1]][0], -sections[found[-1]][2])):
-            found.append(at)
-        at -= 1
+        found.append(at)
+        at = view.parents[at]
     return found
 
 
@@ -180,14 +210,14 @@ def states(view: TextView, start: int, end: int) -> frozenset[str]:
     """Return what holds for a span by what stands around it: commented out, struck out, code, quoted."""
     text = view.text
     found = set()
-    if any(low <= start < high for low, high in view.comments):
+    if view.is_in_comment(start):
         found.add("commented out")
-    if any(low <= start < high for low, high in view.fences):
+    if view.is_in_code(start):
         found.add("code")
     line = _line_at(text, start)
     if line.end - line.start != len(line.text):
         found.add("block quote")
-    if "~~" in text or "<del" in text or "<s>" in text or "<strike" in text:
+    if view.strikes:
         first, _ = paragraph(text, start, end)
         before = text[first:start]
         opened = len(re.findall(r"<(?:del|s|strike)\b[^>]*>", before)) - len(re.findall(r"</(?:del|s|strike)>", before))

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from rapidfuzz.distance import Indel
 
+from ragds_pipeline.anchors.blocks_around import whole_sentences
 from ragds_pipeline.anchors.edited import find_edited
 from ragds_pipeline.anchors.finding import AnchoredSpan, Finding
 from ragds_pipeline.anchors.meaning import meaning_changes
@@ -63,7 +64,9 @@ class DocumentLadder:
         olds, news, owned_by = self._places(key, in_old, in_new)
         if not news:
             return None
-        own = next((at for at, copy in enumerate(olds) if copy.start < span.end_char and span.start_char < copy.end), None)
+        own = next(
+            (at for at, copy in enumerate(olds) if copy.start < span.end_char and span.start_char < copy.end), None
+        )
         if own is None:  # the span begins or ends inside a visible character
             return None
         if len(olds) == len(news) == 1:
@@ -73,10 +76,18 @@ class DocumentLadder:
                 if best_side(here, news[0]) < CERTAIN_CONTEXT:
                     return replace(found, reason=SHORT)
             return found
+        # Among copies that differ in white space, the very same characters, if they stood once and stand once.
+        exact = [copy for copy in news if self._is_exact(copy, span.content)]
+        if len(exact) == 1 and sum(self._is_exact(copy, span.content) for copy in olds) == 1:
+            return self.judge(span, exact[0])
         choice = told_apart(own, olds, news, owned_by)
         if choice.place is not None:
             return self.judge(span, news[choice.place])
         return self._undecided(span, news, COPY if choice.gone else AMBIGUOUS)
+
+    @staticmethod
+    def _is_exact(copy: Copy, content: str) -> bool:
+        return copy.text[copy.start : copy.end] == content.strip()
 
     def _stayed(self, span: AnchoredSpan, copy: Copy) -> bool:
         return self.old.path == self.new.path and copy.start <= span.start_char < copy.end
@@ -147,11 +158,12 @@ class DocumentLadder:
 
     def _with_marks(self, now: Range) -> Range:
         """Take in the partner of each pair of marks that lies half in the place."""
-        start, end = now
+        at, layout = self.new.layout(*now)
+        start, end = now[0] - at, now[1] - at
         moved = True
         while moved:
             moved = False
-            for (open_start, open_end), (close_start, close_end) in self.new.markup.pairs:
+            for (open_start, open_end), (close_start, close_end) in layout.pairs:
                 opens = start <= open_start and open_end <= end
                 closes = start <= close_start and close_end <= end
                 if opens and not closes and close_start == end:
@@ -160,18 +172,22 @@ class DocumentLadder:
                     start, moved = open_start, True
                 elif not opens and not closes and open_end == start and close_start == end:
                     start, end, moved = open_start, close_end, True
-        return start, end
+        return start + at, end + at
 
-    def edited(self, span: AnchoredSpan) -> Finding | None:
-        """Return the place with the most similar words in a similar context; None below ``LEAST_LIKELY``."""
+    def edited(self, span: AnchoredSpan, within: Range | None = None) -> Finding | None:
+        """Return the place with the most similar words in a similar context; None below ``LEAST_LIKELY``.
+
+        ``within`` is a range of the new text in which alone to look.
+        """
         if len(key_slice(self.old.strict, span.start_char, span.end_char)) < MIN_KEY_CHARS:
             return None
         was = span.start_char, span.end_char
         expected = round(span.start_char * len(self.new.text) / max(1, len(self.old.text)))
-        found = find_edited(self.old.text, *was, self.new.text, expected)
+        found = find_edited(self.old.text, *was, self.new.text, expected, within)
         if found is None or found.score < LEAST_LIKELY:
             return None
-        now = self._with_marks((found.start, found.end)) if self.new.is_markdown else (found.start, found.end)
+        now = whole_sentences(self.old, was, self.new, (found.start, found.end))
+        now = self._with_marks(now) if self.new.is_markdown else now
         content = self.new.text[slice(*now)]
         changes = meaning_changes(self.old.plain(*was), self.new.plain(*now))
         same_document = self.old.path == self.new.path

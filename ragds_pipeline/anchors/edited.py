@@ -8,6 +8,7 @@ span with the text before and after it: the surroundings of an edit are the best
 from __future__ import annotations
 
 import re
+from operator import attrgetter
 from typing import NamedTuple
 
 import edlib
@@ -27,6 +28,10 @@ GOOD = 80.0
 """A likeness, of 100, with which the first search is content."""
 LEAST = 50.0
 """Below this likeness of needle and window nothing is looked at more closely."""
+CONTENT = 0.75
+"""With this likeness, a place next to unchanged text needs no comparison with the rest of the document."""
+_ANCHOR = 32
+"""Characters right before or after the span that, standing once in the new text, lead to it."""
 LONGEST_FUZZY = 600
 """Longer needles are aligned by edlib at once; RapidFuzz would take longer than that."""
 
@@ -40,7 +45,9 @@ class Edited(NamedTuple):
     """Likeness of the span and the text there, 0 to 1."""
 
 
-def find_edited(old: str, start: int, end: int, new: str, expected: int | None = None) -> Edited | None:
+def find_edited(
+    old: str, start: int, end: int, new: str, expected: int | None = None, within: tuple[int, int] | None = None
+) -> Edited | None:
     """Return the place in ``new`` that is most like ``old[start:end]`` in its context, or None.
 
     Args:
@@ -49,15 +56,47 @@ def find_edited(old: str, start: int, end: int, new: str, expected: int | None =
         end: where it ends.
         new: the text to search.
         expected: offset in ``new`` near which the span is expected; None if unknown.
+        within: range of ``new`` in which alone it is looked for, if something else led there.
     """
+    quote = old[start:end]
+    if not new or not quote.strip():
+        return None
+    if within is not None:
+        return _aligned(quote, 0, len(quote), new, within)
     left, right = max(0, start - CONTEXT), min(len(old), end + CONTEXT)
-    needle = old[left:right]
-    if not new or not needle.strip():
-        return None
-    region = _neighbourhood(needle, new, expected, end - start)
-    if region is None:
-        return None
-    return _aligned(needle, start - left, end - left, new, *region)
+    needle, span = old[left:right], (start - left, end - left)
+    # From the most telling to the widest search; the surroundings may have changed more than the span.
+    near = _aligned(needle, *span, new, _between(needle, *span, new))
+    if near is not None and near.score >= CONTENT:
+        return near
+    wide = _aligned(needle, *span, new, _neighbourhood(needle, new, expected, len(quote)))
+    if wide is not None and wide.score >= CONTENT:
+        return wide
+    bare = _aligned(quote, 0, len(quote), new, _neighbourhood(quote, new, expected, len(quote)))
+    return max((each for each in (near, wide, bare) if each is not None), key=attrgetter("score"), default=None)
+
+
+def _between(needle: str, start: int, end: int, new: str) -> tuple[int, int] | None:
+    """Where the text before or after the span stands verbatim and once, there the span is looked for first."""
+    before, after = needle[:start][-_ANCHOR:], needle[end:][:_ANCHOR]
+    left = _only(before, new)
+    right = _only(after, new, left + len(before) if left >= 0 else 0)
+    room = 2 * (end - start) + CONTEXT
+    if left >= 0 and right >= 0 and right - left <= 2 * room:
+        return max(0, left - CONTEXT), min(len(new), right + len(after) + CONTEXT)
+    if left >= 0:
+        return max(0, left - CONTEXT), min(len(new), left + len(before) + room)
+    if right >= 0:
+        return max(0, right - room), min(len(new), right + len(after) + CONTEXT)
+    return None
+
+
+def _only(anchor: str, text: str, start: int = 0) -> int:
+    """The place of the anchor's only occurrence; -1 if there is none, or another, or the anchor is too short."""
+    if len(anchor) < _ANCHOR:
+        return -1
+    at = text.find(anchor, start)
+    return at if at >= 0 and text.find(anchor, at + 1) < 0 else -1
 
 
 def _neighbourhood(needle: str, new: str, expected: int | None, size: int) -> tuple[int, int] | None:
@@ -81,8 +120,11 @@ def _neighbourhood(needle: str, new: str, expected: int | None, size: int) -> tu
     return max(0, best[1] - widen), min(len(new), best[2] + widen)
 
 
-def _aligned(needle: str, start: int, end: int, new: str, low: int, high: int) -> Edited | None:
-    """Align the needle in ``new[low:high]``; return where its ``[start, end)`` lies."""
+def _aligned(needle: str, start: int, end: int, new: str, region: tuple[int, int] | None) -> Edited | None:
+    """Align the needle in a region of ``new``; return where its ``[start, end)`` lies."""
+    if region is None:
+        return None
+    low, high = region
     window = new[low:high]
     pattern, target = _as_bytes(needle, window)
     found = edlib.align(pattern, target, mode="HW", task="path", k=len(needle) * 6 // 10)

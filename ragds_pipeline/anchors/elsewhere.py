@@ -6,16 +6,18 @@ their match keys; copies in unchanged documents are the span's recorded alternat
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from ragds_pipeline.anchors.document_ladder import (
     CERTAIN_CONTEXT,
     CERTAIN_KEY_CHARS,
-    LEAST_LIKELY,
     DocumentLadder,
 )
+from ragds_pipeline.anchors.edited import CONTEXT
 from ragds_pipeline.anchors.finding import AnchoredSpan, Finding
 from ragds_pipeline.anchors.reasons import AMBIGUOUS, COPY, SHORT
 from ragds_pipeline.anchors.revision import Revision
@@ -133,21 +135,31 @@ class Elsewhere:
         found_at = dict(zip(distinct, find_keys(distinct, self._new.texts(list(self._changed))), strict=True))
         found: dict[int, Finding] = {}
         for at, span in spans.items():
-            votes: dict[str, int] = defaultdict(int)
-            for piece in pieces[at]:
-                hits = found_at[piece]
-                if len(hits) <= _MOST_HITS:
-                    for path in {place.document_path for place in hits}:
-                        votes[path] += 1
-            ranked = sorted((path for path in votes if votes[path] >= _FEWEST_VOTES), key=lambda path: (-votes[path], path))
-            best: Finding | None = None
-            for path in ranked[:_MOST_DOCUMENTS]:
-                candidate = self._ladder(self.old_view(span.document_path), path).edited(span)
-                if candidate is not None and (best is None or candidate.score > best.score):
-                    best = candidate
-            if best is not None and best.score >= LEAST_LIKELY:
+            candidates = [
+                self._ladder(self.old_view(span.document_path), path).edited(span, within)
+                for path, within in _likely(span, [found_at[piece] for piece in pieces[at]])
+            ]
+            best = max((each for each in candidates if each is not None), key=attrgetter("score"), default=None)
+            if best is not None:
                 found[at] = best
         return found
+
+
+def _likely(span: AnchoredSpan, hits_of_pieces: Sequence[Sequence[Place]]) -> list[tuple[str, tuple[int, int]]]:
+    """Return the documents in which most pieces of a span stand close together, with where that is."""
+    votes: dict[str, list[int]] = defaultdict(list)
+    for hits in hits_of_pieces:
+        if len(hits) <= _MOST_HITS:
+            for place in hits:
+                votes[place.document_path].append(place.start_char)
+    room = 2 * (span.end_char - span.start_char) + 2 * CONTEXT
+    ranked = []
+    for path, starts in votes.items():
+        starts.sort()
+        most, first = max((bisect_right(starts, start + room) - at, -start) for at, start in enumerate(starts))
+        if most >= _FEWEST_VOTES:
+            ranked.append((-most, path, (max(0, -first - room), -first + 2 * room)))
+    return [(path, within) for _, path, within in sorted(ranked)[:_MOST_DOCUMENTS]]
 
 
 _MOST_VIEWS = 64

@@ -33,24 +33,24 @@ _LINK = re.compile(rf"(?<![!\\])\[((?:[^\[\]\n]|\n(?![ \t]*\n))+)\](?:{_TARGET}|
 _IMAGE = re.compile(rf"!\[[^\[\]\n]*\]{_TARGET}")
 _AUTOLINK = re.compile(r"<(?:https?|mailto):[^\s<>]+>")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\ue000]+")
-_EMPHASIS = tuple(
-    re.compile(
+_EMPHASIS = {
+    sign: re.compile(
         rf"(?<!{_SPACED})(?<![{sign}\\])({re.escape(sign)}{{1,3}})(?![\s{sign}])"
         rf"((?:[^{sign}\n]|\n(?![ \t]*\n))+?)(?<![\s\\])\1(?!{_SPACED}|{re.escape(sign)})"
     )
     for sign in "*_"
-)
+}
 _TAG = re.compile(
     r"</?(?:b|i|em|strong|span|font|small|big|tt|code|kbd|abbr|cite|u|center)(?:\s[^<>]*)?>"
     r"|(?P<link></?a(?:\s[^<>]*)?>)|(?P<break></?(?:br|p|div)(?:\s[^<>]*)?/?>)",
     re.IGNORECASE,
 )
 _HREF = re.compile(r"\bhref\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
-_LINE_MARKS = re.compile(
-    r"^(?:[ \t]*>)*[ \t]*(?:[-*+](?=[ \t]))?[ \t]*(?:#{1,6}(?=[ \t]))?|(?<=[ \t])#+[ \t]*$|^[ \t]*=+[ \t]*$", re.MULTILINE
+_LINE_START = re.compile(
+    r"\n(?:(?P<rule>[ \t>|:-]++(?=\n|\Z))|(?P<underline>[ \t]*=+[ \t]*(?=\n|\Z))"
+    r"|(?P<marks>(?:[ \t]*>)*+[ \t]*+(?:[-*+](?=[ \t]))?[ \t]*+(?:#{1,6}(?=[ \t]))?)(?:\d{1,9}(?P<delimiter>[.)])(?=[ \t]))?)"
 )
-_RULE_ROW = re.compile(r"^[ \t>]*\|?(?:[ \t]*:?-+:?[ \t]*\|?)+[ \t]*$", re.MULTILINE)
-_ORDERED = re.compile(r"^(?:[ \t]*>)*[ \t]*\d{1,9}([.)])(?=[ \t])", re.MULTILINE)
+_CLOSING = re.compile(r"[ \t]#+[ \t]*(?=\n|\Z)")
 _ESCAPE = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 _ATTRIBUTES = re.compile(r"\{:[^{}\n]*\}|&nbsp;")
 
@@ -103,15 +103,21 @@ def comments(text: str) -> list[tuple[int, int]]:
 def markup(text: str) -> Markup:
     """Mark the layout of a Markdown text."""
     found = Markup(np.zeros(len(text), dtype=np.uint8), [], [])
-    working = _without(text, [*fences(text), *comments(text)])
-    working = _without(working, _code_spans(working, found))
-    working = _without(working, [match.span() for match in _IMAGE.finditer(working)])
-    for match in _LINK.finditer(working):
-        _link(match, found)
-    working = _without(working, [closing for _, closing in found.pairs])
-    _tags(working, found)
+    working = text
+    if any(mark in text for mark in ("```", "~~~", "<!--")):
+        working = _without(working, [*fences(text), *comments(text)])
+    if "`" in working:
+        working = _without(working, _code_spans(working, found))
+    if "[" in working:
+        working = _without(working, [match.span() for match in _IMAGE.finditer(working)])
+        for match in _LINK.finditer(working):
+            _link(match, found)
+        working = _without(working, [closing for _, closing in found.pairs])
+    if "<" in working:
+        _tags(working, found)
     working = _without(working, _line_marks(working, found))
-    _emphasis(_without(working, [match.span() for match in _ADDRESS.finditer(working)]), found)
+    if "*" in working or "_" in working:
+        _emphasis(_without(working, [match.span() for match in _ADDRESS.finditer(working)]), found)
     return found
 
 
@@ -164,14 +170,20 @@ def _tags(working: str, found: Markup) -> None:
 
 def _line_marks(working: str, found: Markup) -> list[tuple[int, int]]:
     """Mark what stands at the ends of lines, and other single signs; return their ranges."""
-    ranges = [
-        match.span()
-        for pattern in (_LINE_MARKS, _RULE_ROW, _ATTRIBUTES, _ESCAPE)
-        for match in pattern.finditer(working)
-        if match.end() > match.start()
-    ]
-    ranges += [match.span(1) for match in _ORDERED.finditer(working)]
-    for match in _AUTOLINK.finditer(working):
+    ranges = []
+    # With a line break in front of the first line too, each line begins after one: far faster to search than ^.
+    for match in _LINE_START.finditer("\n" + working):
+        kind = match.lastgroup if match.lastgroup != "delimiter" else "marks"
+        start, end = match.span(kind or 0)
+        # A row of | alone is a row of empty cells, not a rule.
+        if start < end and not (kind == "rule" and "-" not in match["rule"] and match["rule"].strip(" \t>")):
+            ranges.append((start - 1, end - 1))
+        if match["delimiter"]:
+            ranges.append((match.start("delimiter") - 1, match.end("delimiter") - 1))
+    for pattern, sign in ((_CLOSING, "#"), (_ATTRIBUTES, "{&"), (_ESCAPE, "\\")):
+        if any(char in working for char in sign):
+            ranges += [match.span() for match in pattern.finditer(working)]
+    for match in _AUTOLINK.finditer(working) if "<" in working else ():
         ranges += [(match.start(), match.start() + 1), (match.end() - 1, match.end())]
     for start, end in ranges:
         found.kinds[start:end] = DROPPED
@@ -179,8 +191,8 @@ def _line_marks(working: str, found: Markup) -> list[tuple[int, int]]:
 
 
 def _emphasis(working: str, found: Markup) -> None:
-    for pattern in _EMPHASIS:
-        for _ in range(3):  # emphasis within emphasis
+    for sign, pattern in _EMPHASIS.items():
+        for _ in range(3 if sign in working else 0):  # emphasis within emphasis
             marks: list[tuple[int, int]] = []
             for match in pattern.finditer(working):
                 size = len(match[1])

@@ -24,7 +24,9 @@ from ragds_pipeline.anchors.word_lists import (
     UNSPACED,
 )
 
-_KANJI_DIGITS = {char: value for value, chars in enumerate(("〇零", "一壱", "二弐", "三参", *"四五六七八九")) for char in chars}
+_KANJI_DIGITS = {
+    char: value for value, chars in enumerate(("〇零", "一壱", "二弐", "三参", *"四五六七八九")) for char in chars
+}
 _KANJI_SMALL = {"十": 10, "百": 100, "千": 1_000, "拾": 10}
 _KANJI_LARGE = {"万": 10**4, "億": 10**8, "兆": 10**12}
 _KANJI = "".join([*_KANJI_DIGITS, *_KANJI_SMALL, *_KANJI_LARGE])

@@ -128,15 +128,15 @@ def _climb(
     places: Sequence[Place],
 ) -> Finding:
     """Go down the ladder for one span until a rung holds."""
-    copy_gone: Finding | None = None
-    for rung in (ladder.verbatim, ladder.reformatted) if ladder is not None else ():
-        found = rung(span)
-        if found is not None and found.reason != COPY:
-            return found
-        if found is not None:
-            copy_gone = found
-            break
+    verbatim = ladder.verbatim(span) if ladder is not None else None
+    if verbatim is not None and verbatim.reason != COPY:
+        return verbatim
     away = elsewhere.verbatim(span, view, places, ladder.new.path if ladder else "")
+    reads_same = ladder.reformatted(span) if ladder is not None and verbatim is None else None
+    if reads_same is not None and reads_same.reason != COPY:
+        # The very words in another document are more certain than others that may not even read the same.
+        return away if away is not None and away.carries and not reads_same.carries else reads_same
+    copy_gone = verbatim or reads_same
     similar = ladder.edited(span) if ladder is not None else None
     if similar is not None and copy_gone is not None and _same_place(similar, copy_gone):
         similar = None
@@ -236,7 +236,5 @@ def _unchanged(path: str, old: Revision, new: Revision) -> bool:
 
 def _overlap(one: Place, other: Place) -> bool:
     return (
-        one.document_path == other.document_path
-        and one.start_char < other.end_char
-        and other.start_char < one.end_char
+        one.document_path == other.document_path and one.start_char < other.end_char and other.start_char < one.end_char
     )

@@ -58,11 +58,10 @@ _INSIGNIFICANT = re.compile(r"^https?://(?:www\.)?|#.*$|/$", re.IGNORECASE)
 
 def _outside_links(view: TextView, place: Range) -> set[str]:
     """Where links in a place lead outside of the documents: addresses, mail, telephone."""
-    if "](" not in view.text and "href" not in view.text:
-        return set()
     found = set()
-    for start, end, target in view.markup.links:
+    at, layout = view.layout(*place)
+    for start, end, target in layout.links:
         bare = target.strip("<>")
-        if start < place[1] and end > place[0] and _SCHEME.match(bare):
+        if at + start < place[1] and at + end > place[0] and _SCHEME.match(bare):
             found.add(_INSIGNIFICANT.sub("", _INSIGNIFICANT.sub("", bare)))
     return found

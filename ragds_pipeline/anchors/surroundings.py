@@ -35,12 +35,15 @@ class Around(NamedTuple):
 
 
 class Surroundings:
-    """Compares what surrounds spans in an old and a new document; the sections of a pair are compared once."""
+    """Compares what surrounds spans in an old and a new document; headings and sections are compared once."""
 
     def __init__(self, old: TextView, new: TextView) -> None:
         self._old = old
         self._new = new
         self._sections: dict[tuple[int, int], bool] = {}
+        self._paths: dict[tuple[int, int, bool], str] = {}
+        self._lead_ins: dict[tuple[TextView, int], list[Range]] = {}
+        self._headings: dict[tuple[TextView, int], str] = {}
 
     def compare(self, was: Range, now: Range) -> Around:
         """Compare the surroundings of the place ``was`` in the old text with those of ``now`` in the new one."""
@@ -48,18 +51,36 @@ class Surroundings:
         return Around(reason, detail, bool(reason != OK or self._edited_nearby(was, now)))
 
     def _decisive(self, was: Range, now: Range) -> tuple[str, str]:
-        before, after = states(self._old, *was), states(self._new, *now)
-        if before != after:
-            gone = [f"no longer {state}" for state in sorted(before - after)]
-            return STATE, ", ".join([*gone, *(f"now {state}" for state in sorted(after - before))])
-        changed = self._sentence(was, now)
-        if changed:
-            return SENTENCE, changed
-        changed = self._lead_in(was, now)
-        if changed:
-            return LEAD_IN, changed
-        changed = self._headings(was, now)
+        if not self._same_text(was, now):
+            before, after = states(self._old, *was), states(self._new, *now)
+            if before != after:
+                gone = [f"no longer {state}" for state in sorted(before - after)]
+                return STATE, ", ".join([*gone, *(f"now {state}" for state in sorted(after - before))])
+            changed = self._sentence(was, now)
+            if changed:
+                return SENTENCE, changed
+            changed = self._lead_in(was, now)
+            if changed:
+                return LEAD_IN, changed
+        changed = self._heading_change(was, now)
         return (HEADING, changed) if changed else (OK, "")
+
+    def _same_text(self, was: Range, now: Range) -> bool:
+        """Whether the text is the same from the heading above to the end of the paragraph: the common case, and then
+        sentence, lead-in and state are the same too."""
+        old, new = self._old, self._new
+        if old.is_in_comment(was[0]) != new.is_in_comment(now[0]) or old.is_in_code(was[0]) != new.is_in_code(now[0]):
+            return False
+        above = max(0, old.text.rfind("\n#", 0, was[0]))
+        size = was[0] - above
+        if size > now[0] or old.text[above : was[0]] != new.text[now[0] - size : now[0]]:
+            return False
+        if above == 0 and size != now[0]:
+            return False
+        below = old.text.find("\n\n", was[1])
+        if below < 0:
+            return old.text[was[1] :] == new.text[now[1] :]
+        return new.text.startswith(old.text[was[1] : below + 2], now[1])
 
     def _sentence(self, was: Range, now: Range) -> str:
         old, new = self._old.text, self._new.text
@@ -77,23 +98,56 @@ class Surroundings:
 
     def _lead_in(self, was: Range, now: Range) -> str:
         old, new = self._old.text, self._new.text
-        before, after = lead_in(old, was[0]), lead_in(new, now[0])
+        before, after = self._lead_in_of(self._old, was[0]), self._lead_in_of(self._new, now[0])
         if [old[slice(*each)].strip() for each in before] == [new[slice(*each)].strip() for each in after]:
             return ""
         read = " / ".join(self._old.plain(*each).strip() for each in before)
         reads = " / ".join(self._new.plain(*each).strip() for each in after)
         return word_diff(read, reads, shorten=True) if tokens(read) != tokens(reads) else ""
 
-    def _headings(self, was: Range, now: Range) -> str:
-        before, after = _heading_texts(self._old, was), _heading_texts(self._new, now)
-        if before == after:
+    def _lead_in_of(self, view: TextView, start: int) -> list[Range]:
+        line = view.text.rfind("\n", 0, start) + 1
+        if (view, line) not in self._lead_ins:
+            self._lead_ins[view, line] = lead_in(view.text, start)
+        return self._lead_ins[view, line]
+
+    def _heading_change(self, was: Range, now: Range) -> str:
+        """What changed in the headings, or in the front matter's words of validity, that matters."""
+        before, after = self._section(self._old, was), self._section(self._new, now)
+        front = self._front_matter(self._old) != self._front_matter(self._new)
+        if (before, after, front) not in self._paths:
+            path, new_path = self._path(self._old, before), self._path(self._new, after)
+            # Names change whenever a span moves to another section; that is marked, and no more.
+            kinds = changed_kinds(meaning_changes(path, new_path)) - {NAME} if path != new_path else ()
+            said = word_diff(path, new_path) if kinds else ""
+            if not said and front:
+                old_front, new_front = self._front_matter(self._old), self._front_matter(self._new)
+                if VALIDITY in changed_kinds(meaning_changes(old_front, new_front)):
+                    said = word_diff(old_front, new_front, shorten=True)
+            self._paths[before, after, front] = said
+        return self._paths[before, after, front]
+
+    def _section(self, view: TextView, place: Range) -> int:
+        """The section whose headings stand above a place: for a heading, the one around it. -1 for none."""
+        path = section_path(view, place[0])
+        if path and place[0] < view.sections[path[0]][1]:
+            path = path[1:]
+        return path[0] if path else -1
+
+    def _path(self, view: TextView, index: int) -> str:
+        """The headings down to a section, without their numbers."""
+        if index < 0 or (index == 0 and _is_root(view)):
             return ""
-        (front, path), (new_front, new_path) = before, after
-        if VALIDITY in changed_kinds(meaning_changes(front, new_front)):
-            return word_diff(front, new_front, shorten=True)
-        # Names change whenever a span moves to another section; that is marked, and no more.
-        kinds = changed_kinds(meaning_changes(path, new_path)) - {NAME}
-        return word_diff(path, new_path) if kinds else ""
+        if (view, index) not in self._headings:
+            start, body, _ = view.sections[index]
+            above = self._path(view, view.parents[index])
+            self._headings[view, index] = (
+                f"{above} > {_heading(view.text[start:body])}" if above else _heading(view.text[start:body])
+            )
+        return self._headings[view, index]
+
+    def _front_matter(self, view: TextView) -> str:
+        return view.text[: view.sections[0][1]] if view.sections and _is_root(view) else ""
 
     def _edited_nearby(self, was: Range, now: Range) -> bool:
         old, new = self._old.text, self._new.text
@@ -103,42 +157,56 @@ class Surroundings:
         ):
             if one != other and _bare(one) != _bare(other):
                 return True
-        before, after = section_path(self._old, *was), section_path(self._new, *now)
-        if _heading_texts(self._old, was)[1] != _heading_texts(self._new, now)[1]:
-            return True
-        return bool(before and after) and self._section_differs(before[0], after[0])
-
-    def _section_differs(self, before: int, after: int) -> bool:
+        before, after = self._section(self._old, was), self._section(self._new, now)
+        if before < 0 or after < 0:
+            return False
         if (before, after) not in self._sections:
-            one = self._old.text[slice(*own_text(self._old, before))]
-            other = self._new.text[slice(*own_text(self._new, after))]
-            self._sections[before, after] = one.strip() != other.strip() and _as_read(one) != _as_read(other)
+            self._sections[before, after] = self._section_differs(before, after)
         return self._sections[before, after]
 
+    def _section_differs(self, before: int, after: int) -> bool:
+        if self._path(self._old, before) != self._path(self._new, after):
+            return True
+        one = self._old.text[slice(*own_text(self._old, before))]
+        other = self._new.text[slice(*own_text(self._new, after))]
+        return one.strip() != other.strip() and _reads_differently(one, other)
 
 
-def _heading_texts(view: TextView, place: Range) -> tuple[str, str]:
-    """The front matter, and the headings above a place, outermost first, without their numbers."""
-    front, headings = "", []
-    for index in reversed(section_path(view, *place)):
-        start, body, _ = view.sections[index]
-        text = view.text[start:body]
-        if index == 0 and start == 0 and not text.lstrip().startswith("#"):
-            front = text
-        elif place[0] >= body:
-            headings.append(_numbered(text))
-    return front, " > ".join(headings)
+def _is_root(view: TextView) -> bool:
+    """Whether the first section is the whole document, whose heading is the front matter, if anything."""
+    start, body, _ = view.sections[0]
+    return start == 0 and not view.text[:body].lstrip().startswith("#")
 
 
-def _numbered(heading: str) -> str:
+def _heading(heading: str) -> str:
     """A heading without marks and its number: ``## 3.2 Leave`` as ``Leave``; a year (``2026 rates``) stays."""
-    text = " ".join(plain(heading, 0, len(heading), markup(heading).kinds).split())
-    number = re.match(r"(?:\d+\.)+\d*\s+|\d{1,2}[.)]?\s+", text)
+    if _SIGNS.search(heading):
+        heading = plain(heading, 0, len(heading), markup(heading).kinds)
+    text = " ".join(heading.strip("#= \t\n").split())
+    number = _NUMBER.match(text)
     return text[number.end() :] if number and number.end() < len(text) else text
+
+
+_SIGNS = re.compile(r"[*_`\[<&{\\]")
+_NUMBER = re.compile(r"(?:\d+\.)+\d*\s+|\d{1,2}[.)]?\s+")
 
 
 def _bare(text: str) -> str:
     return "".join(text.split())
+
+
+_LINKED = re.compile(r"\]\(|\]\[|[<{&`]")
+
+
+def _reads_differently(one: str, other: str) -> bool:
+    # Other words make another reading, unless they may be the target of a link or the like.
+    if not (_LINKED.search(one) or _LINKED.search(other)) and one.isascii() and other.isascii():
+        if _WORDS.findall(one) != _WORDS.findall(other):
+            return True
+    return _as_read(one) != _as_read(other)
+
+
+_WORDS = re.compile(r"\w+")
 
 
 def _as_read(text: str) -> list[str]:

@@ -19,6 +19,8 @@ MARGIN = 0.05
 """Two places whose scores are closer than this cannot be told apart."""
 WIDTH = 64
 """Characters compared on either side, from where the copies differ."""
+NEAREST = 20
+"""Characters right beside the place, or beside where copies begin to differ."""
 FARTHEST = 4_000
 """Copies that are the same over so many characters on both sides are not told apart."""
 MOST_COPIES = 60
@@ -121,12 +123,26 @@ def _side(copy: Copy, width: int, direction: int) -> tuple[int, str]:
 
 
 def _score(own: Copy, other: Copy, before: int, after: int) -> float:
-    prefix = _alike(_outer(own, before, -1), _outer(other, before, -1)) if before < FARTHEST else 1.0
-    suffix = _alike(_outer(own, after, 1), _outer(other, after, 1)) if after < FARTHEST else 1.0
+    prefix = _outward(_outer(own, before, -1)[::-1], _outer(other, before, -1)[::-1]) if before < FARTHEST else 1.0
+    suffix = _outward(_outer(own, after, 1), _outer(other, after, 1)) if after < FARTHEST else 1.0
     position = 0.0
     if own.path == other.path:
         position = 1 - abs(own.start - other.start) / max(len(own.text), len(other.text), 1)
     return (QUOTE + PREFIX * prefix + SUFFIX * suffix + POSITION * position) / (QUOTE + PREFIX + SUFFIX + POSITION)
+
+
+def _outward(one: str, other: str) -> float:
+    """How alike two texts are that both lead away from a place; what is nearest to it counts most.
+
+    A third each: how far they agree exactly, how alike the nearest ``NEAREST`` characters are, and all of them. Text
+    that one of them has beyond the end of the other's document says nothing.
+    """
+    size = min(len(one), len(other))
+    if size == 0:
+        return float(one == other)
+    one, other = one[:size], other[:size]
+    agree = next((at for at in range(size) if one[at] != other[at]), size)
+    return (min(1.0, agree / min(NEAREST, size)) + _alike(one[:NEAREST], other[:NEAREST]) + _alike(one, other)) / 3
 
 
 def _outer(copy: Copy, skip: int, direction: int) -> str:

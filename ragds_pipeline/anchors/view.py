@@ -5,8 +5,10 @@ What belongs here: keys, layout, fences, sections of a whole text. What does not
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 
@@ -28,6 +30,7 @@ class TextView:
         self.path = path
         self.text = text
         self._sections_of = sections_of
+        self._layouts: dict[tuple[int, int], Markup] = {}
 
     @cached_property
     def strict(self) -> MatchKey:
@@ -55,6 +58,21 @@ class TextView:
         """The layout of the whole text."""
         return markup(self.text) if self.is_markdown else Markup(np.zeros(len(self.text), dtype=np.uint8), [], [])
 
+    def layout(self, start: int, end: int) -> tuple[int, Markup]:
+        """Return the layout around a stretch, and where in the text it begins.
+
+        Nothing but code blocks and comments reaches across blank lines, so where there are none, the lines up to
+        the next blank ones are enough.
+        """
+        if "markup" in self.__dict__ or not self.is_markdown or self.fences or self.comments:
+            return 0, self.markup
+        first = max(0, self.text.rfind("\n\n", 0, start) + 1)
+        last = self.text.find("\n\n", end)
+        last = len(self.text) if last < 0 else last
+        if (first, last) not in self._layouts:
+            self._layouts[first, last] = markup(self.text[first:last])
+        return first, self._layouts[first, last]
+
     @cached_property
     def fences(self) -> list[tuple[int, int]]:
         """Fenced code blocks."""
@@ -70,13 +88,44 @@ class TextView:
         """The sections as the caller knows them; empty where it knows none."""
         return self._sections_of(self.path, self.text) if self._sections_of else ()
 
+    @cached_property
+    def parents(self) -> list[int]:
+        """For each section the index of the one around it, -1 for none."""
+        found: list[int] = []
+        around: list[int] = []
+        for index, (start, _, end) in enumerate(self.sections):
+            while around and self.sections[around[-1]][2] < end or around and self.sections[around[-1]][2] <= start:
+                around.pop()
+            found.append(around[-1] if around else -1)
+            around.append(index)
+        return found
+
+    @cached_property
+    def strikes(self) -> bool:
+        """Whether anything in the text is struck out."""
+        return any(mark in self.text for mark in ("~~", "<del", "<s>", "<strike"))
+
+    def is_in_code(self, at: int) -> bool:
+        """Whether a place lies in a fenced code block."""
+        return _lies_in(self.fences, at)
+
+    def is_in_comment(self, at: int) -> bool:
+        """Whether a place is commented out."""
+        return _lies_in(self.comments, at)
+
     def plain(self, start: int, end: int) -> str:
         """Return a stretch as it is read, white space kept."""
-        return plain(self.text, start, end, self.markup.kinds)
+        at, layout = self.layout(start, end)
+        return plain(self.text[at : at + len(layout.kinds)], start - at, end - at, layout.kinds)
 
     def reading(self, start: int, end: int) -> list[str]:
         """Return the tokens of a stretch as it is read."""
         return tokens(self.plain(start, end))
+
+
+def _lies_in(ranges: Sequence[tuple[int, int]], at: int) -> bool:
+    before = bisect_right(ranges, at, key=itemgetter(0)) - 1
+    return before >= 0 and at < ranges[before][1]
 
 
 def key_slice(key: MatchKey, start: int, end: int) -> str:
