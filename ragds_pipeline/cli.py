@@ -161,19 +161,16 @@ def _open(arguments: argparse.Namespace) -> tuple[Path, Settings, dg.DagsterInst
 
 
 def _demo(arguments: argparse.Namespace) -> None:
-    from ragds_pipeline import runs
+    from ragds_pipeline.demo import demo
 
     config, settings, instance = _open(arguments)
-    version = runs.register_current(settings, instance)
-    print(f"1/3  documents, questions, filters ({version}) ...", flush=True)
-    _must(_execute(config, "revision_job", version, instance, launched_by="ragds demo"))
-    sheets = sorted(settings.path("data/recorded/decisions").glob("*.csv"))
-    print(f"2/3  review: {len(sheets)} sheet(s) of recorded decisions ...", flush=True)
-    print("3/3  checks, golden set ...", flush=True)
-    _must(_execute(config, "freeze_job", version, instance, ops=_sheets_config(sheets, "")))
-    _must(_execute(config, "revision_job", version, instance, selection=_sheets()))
-    print()
-    _show(settings, version)
+
+    def run(job: str, version: str, **options: Any) -> None:
+        _must(_execute(config, job, version, instance, launched_by="ragds demo", **options))
+
+    for version in demo(settings, instance, run, lambda line: print(line, flush=True), _sheets()):
+        print()
+        _show(settings, version)
 
 
 def _run(arguments: argparse.Namespace) -> None:
@@ -197,13 +194,14 @@ def _execute(config: Path, job: str, version: str, instance: dg.DagsterInstance,
 
 
 def _import(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.demo import decisions_config
 
     config, settings, instance = _open(arguments)
     absent = [str(path) for path in arguments.sheets if not path.is_file()]
     if absent:
         raise Stop(f"no such file: {', '.join(absent)}")
     version = _version(arguments, settings, instance)
-    ops = _sheets_config([path.resolve() for path in arguments.sheets], arguments.reviewer)
+    ops = decisions_config([path.resolve() for path in arguments.sheets], arguments.reviewer)
     outcome = _execute(config, "freeze_job", version, instance, ops=ops, selection=["review_decisions"])
     facts = outcome.metadata.get("review_decisions", {})
     for name in ("sheets", "problems"):
@@ -303,11 +301,6 @@ def _sheets() -> Sequence[str]:
     from ragds_pipeline.definitions import SHEETS
 
     return SHEETS
-
-
-def _sheets_config(sheets: Sequence[Path], reviewer: str) -> dict[str, object]:
-    config = {"sheets": [str(path) for path in sheets], "reviewer": reviewer}
-    return {"review_decisions": {"config": config}}
 
 
 def _must(outcome: RunOutcome) -> None:

@@ -65,7 +65,8 @@ def why(settings: Settings, source_version: str, id_: str) -> str:
         for item in known.golden.values()
         if item.provenance.candidate_id in ids
     ]
-    lines += no_answer_story(lambda names, record: _rows(settings.data_dir / TABLES, source_version, names, record), id_)
+    root = settings.data_dir / TABLES
+    lines += no_answer_story(lambda names, record: _rows(root, source_version, names, record), id_)
     if not lines:
         raise UnknownId(f"{id_} is in no table of revision {source_version}; ids begin with d-, c-, g- or n-")
     return "\n".join(lines)
