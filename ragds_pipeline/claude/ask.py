@@ -116,7 +116,7 @@ class Claude:
 
     def estimate(self, requests: Sequence[Request], batch_above: int | None = None) -> Estimate:
         """Return what would have to be paid for those of the requests that are not in the ledger; as ``ask`` does."""
-        known = self.ledger.get(request.key for request in requests)
+        known = self.ledger.holds(request.key for request in requests)
         fresh = {request.key: request for request in requests if request.key not in known}
         api_key = credentials(self._settings) or ""
         return forecast(list(fresh.values()), self._sent_with(len(fresh), batch_above), self.prices, api_key)
@@ -134,8 +134,9 @@ class Claude:
         AUDIENCE.said(text)
 
     def _replay(self, keys: Sequence[str] | dict[str, Request], found: dict[str, Outcome]) -> None:
-        for key, entry in self.ledger.get(keys).items():
-            found[key] = outcome(key, entry.message, entry.cost_usd, replayed=True)
+        # One by one, so that no more than a text is kept of each message.
+        for entry in self.ledger.entries(keys):
+            found[entry.key] = outcome(entry.key, entry.message, entry.cost_usd, replayed=True)
 
     def _from_files(self, missing: list[Request], found: dict[str, Outcome]) -> None:
         wanted, tally = {request.key: request for request in missing}, ResultsTally()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -172,6 +172,38 @@ def _complete_tables(connection: sa.Connection) -> None:
     present = {column["name"] for column in sa.inspect(connection).get_columns("replies")}
     if "partition" not in present:  # a ledger of version 0.1, which had everything else
         connection.exec_driver_sql("ALTER TABLE replies ADD COLUMN \"partition\" TEXT NOT NULL DEFAULT ''")
+
+
+class Prepared:
+    """A statement that is compiled once for each kind of database, for what is run for every call or every reply.
+
+    SQLAlchemy works for longer on such a statement, each time, than the database does. Parameters are given by name and
+    results come as the driver's own tuples.
+    """
+
+    def __init__(self, statement: sa.sql.ClauseElement, columns: Sequence[str] | None = None) -> None:
+        self._statement = statement
+        self._columns = columns
+        self._compiled: dict[str, tuple[str, list[str] | None]] = {}
+
+    def on(self, connection: sa.Connection, parameters: Mapping[str, Any]) -> sa.CursorResult[Any]:
+        """Run it."""
+        name = connection.dialect.name
+        if name not in self._compiled:
+            made: Any = self._statement.compile(dialect=connection.dialect, column_keys=self._columns)
+            self._compiled[name] = (made.string, made.positiontup if made.positional else None)
+        text, order = self._compiled[name]
+        given: Any = parameters if order is None else tuple([parameters[each] for each in order])
+        return connection.exec_driver_sql(text, given)
+
+
+def select_by_key(connection: sa.Connection, table: sa.Table, columns: Sequence[str], keys: Sequence[str]) -> list[Any]:
+    """Return the rows of ``table`` with these keys, in no order; ``keys`` are few enough for one statement."""
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    names = ", ".join(columns)
+    # Names of our own columns and table; the keys are parameters.
+    text = f"SELECT {names} FROM {table.name} WHERE key IN ({', '.join([mark] * len(keys))})"  # noqa: S608
+    return list(connection.exec_driver_sql(text, tuple(keys)).fetchall())
 
 
 class _Work(Generic[T]):

@@ -224,16 +224,23 @@ class StepCosts:
     def note(self, requests: Mapping[str, Request], outcomes: Mapping[str, Reply | Failure]) -> None:
         """Count in what ``ask`` returned."""
         for key, request in requests.items():
-            outcome = outcomes[key]
+            outcome, name = outcomes[key], (request.task, request.model)
+            whole = self.by_task.get(name)
+            if whole is None:
+                whole = self.by_task[name] = CallSum()
             usage = outcome.usage
             # A failure that is no message was not paid, as far as anyone knows.
             answered = isinstance(outcome, Reply) or bool(outcome.model)
-            call = Call(
-                key, request.task, request.item, request.model, answered, answered and not outcome.replayed,
-                usage.input_tokens, usage.output_tokens, usage.cache_creation_input_tokens,
-                usage.cache_read_input_tokens, outcome.cost_usd,
-            )  # fmt: skip
-            self.by_task.setdefault((request.task, request.model), CallSum()).add(call)
+            whole.calls += 1
+            whole.replayed += answered and outcome.replayed
+            whole.unanswered += not answered
+            whole.input_tokens += usage.input_tokens
+            whole.output_tokens += usage.output_tokens
+            whole.cache_write_tokens += usage.cache_creation_input_tokens
+            whole.cache_read_tokens += usage.cache_read_input_tokens
+            whole.cost_usd += outcome.cost_usd
+            if answered and not outcome.replayed:
+                whole.paid_usd += outcome.cost_usd
 
     @property
     def paid_usd(self) -> Decimal:
