@@ -197,7 +197,7 @@ def must(outcome: Any) -> Any:
 
 def table(results: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "| drafts | candidates after the code filter | verdicts | kept | run | in functions | the rest | CPU of the rest |",
+        "| drafts | after the code filter | verdicts | kept | run | in functions | the rest | CPU of the rest |",
         "|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for r in results:

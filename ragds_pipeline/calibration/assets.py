@@ -77,7 +77,10 @@ def judge_calibration(
         verdicts=to_records(Verdict, verdicts),
         decisions={decision.candidate_id: decision for decision in to_records(Decision, review_decisions)},
     )
-    claude = project.claude(context, settings)
+    try:
+        claude = project.claude(context, settings)
+    except ConfigError as error:
+        raise stopped(error) from error
     probed = known_probes(probes_for(), claude, settings)
     claude.close()
     judges = settings.filters.judges

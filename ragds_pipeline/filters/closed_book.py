@@ -7,10 +7,11 @@ answer among all attempts of all models drops the item.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from ragds_pipeline.candidates.fencing import fence
-from ragds_pipeline.candidates.prompts import load_prompt
+from ragds_pipeline.candidates.prompts import Prompt, load_prompt
 from ragds_pipeline.claude import Failure, Reply, Request
 from ragds_pipeline.claude.json_reader import UnreadableReply, read_json
 from ragds_pipeline.config import Settings, TaskModel
@@ -30,13 +31,18 @@ _STRUCTURED = "Give known (false if you cannot know it) and answer."
 _PROMPTED = 'Reply with one JSON object and nothing else: {"known": true or false, "answer": "..."}'
 
 
+@cache
+def _prompt() -> Prompt:
+    return load_prompt("closed_book_answer", PROMPTS)
+
+
 def answer_request(question: str, item: str, model: str, settings: Settings, attempt: int) -> Request:
     """Return the request for one answer without the document.
 
     The judge's model answers with the effort and thinking that it judges with; others as they do by themselves, for
     not every model knows every effort.
     """
-    prompt = load_prompt("closed_book_answer", PROMPTS)
+    prompt = _prompt()
     structured = settings.claude.structured_outputs
     params: dict[str, Any] = {
         "model": model,

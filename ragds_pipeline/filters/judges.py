@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ragds_pipeline.candidates.fencing import fence
@@ -97,11 +98,14 @@ def fields_of(candidate: Candidate) -> dict[str, Any]:
     }
 
 
+# Read once: a filter makes a request for each of thousands of items, and all of them share one rubric in memory.
+@cache
 def rubric(judge: Judge) -> Prompt:
     """Return the judge's rubric."""
     return load_prompt(judge.name, PROMPTS)
 
 
+@cache
 def rubric_version(judge: Judge) -> str:
     """Return the version of the judge's rubric together with the form its verdict takes."""
     return f"{rubric(judge).version}+{load_prompt('verdict_form', PROMPTS).version.split('@')[1]}"
@@ -110,13 +114,12 @@ def rubric_version(judge: Judge) -> str:
 def judge_request(judge: Judge, fields: Fields, item: str, settings: Settings, vote: int = 0) -> Request:
     """Return one request to a judge. The rubric is the system prompt, the same for all items, so it can be cached."""
     structured = settings.claude.structured_outputs
-    form = load_prompt("verdict_form", PROMPTS).fill(form=_form(judge, structured))
-    values = {"types": _types(settings)} if judge.name == CLASS.name else {}
+    types = _types(settings) if judge.name == CLASS.name else ""
     task = settings.claude.task("judge")
     params: dict[str, Any] = {
         "model": task.model,
         "max_tokens": settings.filters.judges.max_tokens,
-        "system": [{"type": "text", "text": f"{rubric(judge).fill(**values)}\n\n{form}"}],
+        "system": _system(judge, types, structured),
         "messages": [{"role": "user", "content": [{"type": "text", "text": judge.show(fields)}]}],
     }
     params |= output_params(task, _schema(judge) if structured else None)
@@ -146,6 +149,14 @@ def output_params(task: TaskModel, schema: Mapping[str, Any] | None) -> dict[str
     return params | ({"thinking": {"type": task.thinking}} if task.thinking is not None else {})
 
 
+@cache
+def _system(judge: Judge, types: str, structured: bool) -> list[dict[str, Any]]:
+    """Return the system prompt; one and the same object for all requests, which nobody changes."""
+    form = load_prompt("verdict_form", PROMPTS).fill(form=_form(judge, structured))
+    text = rubric(judge).fill(**({"types": types} if types else {}))
+    return [{"type": "text", "text": f"{text}\n\n{form}"}]
+
+
 def _form(judge: Judge, structured: bool) -> str:
     if structured:
         return _STRUCTURED_FORM.format(
@@ -154,6 +165,7 @@ def _form(judge: Judge, structured: bool) -> str:
     return _TAG_FORM.format(needless="\n<needless>numbers, or nothing</needless>" if judge.names_needless else "")
 
 
+@cache
 def _schema(judge: Judge) -> dict[str, Any]:
     properties: dict[str, Any] = {
         "reason": {"type": "string"},
