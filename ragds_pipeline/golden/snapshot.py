@@ -143,12 +143,18 @@ def register(registry: Registry, given: Sequence[GivenId]) -> None:
     """
     with locked(registry.path.with_suffix(".lock")):
         entries = registry.entries()
-        new = [Registered(g.id, g.candidate_id, g.split, g.first_frozen_in, g.root_id, g.evidence_keys) for g in given]
-        if set(new) <= set(entries):
-            return
-        if any(g.register_length != len(entries) for g in given):
-            raise RegistryMoved("another snapshot was released meanwhile: materialise golden_items again, then this")
-        registry.add(new)
+        there = set(entries)
+        named = {
+            Registered(g.id, g.candidate_id, g.split, g.first_frozen_in, g.root_id, g.evidence_keys): g for g in given
+        }
+        # Of two sets, one may have been prepared before the last release and have all its ids in the register already.
+        new = {entry: g for entry, g in named.items() if entry not in there}
+        if any(g.register_length != len(entries) for g in new.values()):
+            raise RegistryMoved(
+                "another snapshot was released meanwhile: materialise golden_items and no_answer_items again, then this"
+            )
+        if new:
+            registry.add(new)
 
 
 def verify(path: Path) -> dict[str, Any]:

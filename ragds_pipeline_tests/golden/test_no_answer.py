@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragds_pipeline.config import GoldenSettings
 from ragds_pipeline.golden.items import prepare
 from ragds_pipeline.golden.no_answer import AcceptedNoAnswer, accept_no_answer, no_answer_steps, prepare_no_answer
-from ragds_pipeline.golden.registry import Registered, golden_id, next_number
+from ragds_pipeline.golden.registry import Registered, Registry, golden_id, next_number
+from ragds_pipeline.golden.snapshot import RegistryMoved, register
 from ragds_pipeline.golden.verify import sets_apart, split_leak_free
 from ragds_pipeline.records import AskedRow, Decision, Drop, GivenId, GoldenItem, Verdict
 from ragds_pipeline.records_no_answer import KbAnswer, NearPassage, NoAnswerCandidate, no_answer_id, no_answer_root
@@ -142,6 +145,18 @@ def test_both_sets_count_on_their_own_in_one_register() -> None:
     assert sorted(i.id for i in more) == ["n-0001", "n-0002", "n-0003"]
     assert next_number(register) == 3 and golden_id(12345, "n-") == "n-12345"
     assert sets_apart(main.items, more, 80) == []
+
+
+def test_one_set_may_be_prepared_anew_without_the_other(tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "registry.jsonl")
+    main = prepare([(c, main_decision(c)) for c in main_candidates(1)], [], "v1", GoldenSettings()).given
+    register(registry, [*main, *items([ONE])[1]])
+    later = items([ONE, TWO], registry.entries())[1]
+    register(registry, [*main, *later])
+    register(registry, [*main, *later])
+    assert [entry.id for entry in registry.entries()] == ["g-0001", "n-0001", "n-0002"]
+    with pytest.raises(RegistryMoved):
+        register(registry, [*main, *items([THREE])[1]])
 
 
 def test_neither_a_finding_nor_a_correction_gives_another_id_or_side() -> None:
