@@ -114,6 +114,15 @@ def _common(copies: Sequence[Copy], direction: int) -> int:
     return same
 
 
+def _side(copy: Copy, width: int, direction: int) -> tuple[int, str]:
+    if direction < 0:
+        part = copy.text[max(0, copy.start - width) : copy.start]
+    else:
+        part = copy.text[copy.end : copy.end + width]
+    # The width tells a text that ends here from one that goes on with the same characters.
+    return width - len(part), part
+
+
 def _score(own: Copy, other: Copy, before: int, after: int) -> float:
     prefix = _outward(_outer(own, before, -1)[::-1], _outer(other, before, -1)[::-1]) if before < FARTHEST else 1.0
     suffix = _outward(_outer(own, after, 1), _outer(other, after, 1)) if after < FARTHEST else 1.0
