@@ -11,7 +11,7 @@ from dataclasses import replace
 from rapidfuzz.distance import Indel
 
 from ragds_pipeline.anchors.blocks_around import whole_sentences
-from ragds_pipeline.anchors.edited import find_edited
+from ragds_pipeline.anchors.edited import exactly_between, find_edited
 from ragds_pipeline.anchors.finding import AnchoredSpan, Finding
 from ragds_pipeline.anchors.meaning import meaning_changes
 from ragds_pipeline.anchors.reasons import AMBIGUOUS, COPY, EDITED, LOST, MEANING, OK, SHORT
@@ -22,11 +22,13 @@ from ragds_pipeline.anchors.view import TextView, key_slice
 from ragds_pipeline.anchors.word_diff import word_diff
 from ragds_pipeline.records import Place, Rung
 from ragds_pipeline.spans.locate import MIN_KEY_CHARS
-from ragds_pipeline.spans.match_key import MatchKey, is_dropped
+from ragds_pipeline.spans.match_key import is_dropped, key_of
 
 Range = tuple[int, int]
+_Copies = tuple[list[Copy], list[Copy], list[int | None]]
+"""Old places of some words, new ones, and which old one each new one belongs to."""
 
-CERTAIN_KEY_CHARS = 40
+CERTAIN_CHARS = 40
 """A shorter quote that moved must have some of its old surroundings: 26 % of quotes of 20 characters stand more
 than once in their own document, so that one hit may be chance (reference, section 2)."""
 CERTAIN_CONTEXT = 0.5
@@ -43,39 +45,69 @@ class DocumentLadder:
         self.old = old
         self.new = new
         self.surroundings = Surroundings(old, new)
-        self._copies: dict[tuple[str, str], tuple[list[Copy], list[Copy], list[int | None]]] = {}
+        self._copies: dict[str, _Copies] = {}
+        self._loose: dict[str, _Copies] = {}
 
-    def verbatim(self, span: AnchoredSpan) -> Finding | None:
+    def verbatim(self, span: AnchoredSpan, places: Sequence[Place]) -> Finding | None:
         """Return the place with the same words, white space apart; None if they stand nowhere in the document.
 
-        The reason is ``copy_gone`` where the words stand only where other copies of them stood before.
+        ``places`` are those of the span's strict key in the new document. The reason is ``copy_gone`` where the
+        words stand only where other copies of them stood before.
         """
-        key = key_slice(self.old.strict, span.start_char, span.end_char)
-        return self._by_key(span, key, self.old.strict, self.new.strict) if key else None
+        if not places:
+            return None
+        known = self._copies.get(span.content)
+        if known is None:
+            news = [Copy(self.new.path, self.new.text, place.start_char, place.end_char) for place in places]
+            known = self._copies[span.content] = self._with_owners(self._old_copies(span), news)
+        return self._chosen(span, *known)
+
+    def _old_copies(self, span: AnchoredSpan) -> list[Copy]:
+        """All places of the span's words in the old document: itself, its alternatives, and any not on record."""
+        text, content = self.old.text, span.content
+        found = {(span.start_char, span.end_char)}
+        at = text.find(content)
+        while at >= 0:
+            found.add((at, at + len(content)))
+            at = text.find(content, at + 1)
+        for each in span.alternatives:
+            if each.document_path == self.old.path and all(
+                each.end_char <= start or end <= each.start_char for start, end in found
+            ):
+                found.add((each.start_char, each.end_char))
+        return [Copy(self.old.path, text, *place) for place in sorted(found)]
 
     def reformatted(self, span: AnchoredSpan) -> Finding | None:
         """Return the place that reads the same; None if there is none."""
-        key = key_slice(self.old.loose, span.start_char, span.end_char)
+        was = span.start_char, span.end_char
+        between = exactly_between(self.old.text, *was, self.new.text)
+        if between is not None:
+            if self.new.reading(*between) == self.old.reading(*was):
+                return self.judge(span, Copy(self.new.path, self.new.text, *between))
+            if Indel.normalized_similarity(span.content, self.new.text[slice(*between)]) >= LIKELY:
+                return None  # it was edited where it stands
+        key = key_slice(self.old.loose, *was)
         if len(key) < MIN_KEY_CHARS:
             return None
-        return self._by_key(span, key, self.old.loose, self.new.loose)
+        known = self._loose.get(key)
+        if known is None:
+            olds = [Copy(self.old.path, self.old.text, *place) for place in self.old.loose.find(key)]
+            news = [Copy(self.new.path, self.new.text, *place) for place in self.new.loose.find(key)]
+            known = self._loose[key] = self._with_owners(olds, news)
+        return self._chosen(span, *known)
 
-    def _by_key(self, span: AnchoredSpan, key: str, in_old: MatchKey, in_new: MatchKey) -> Finding | None:
-        olds, news, owned_by = self._places(key, in_old, in_new)
-        if not news:
-            return None
-        own = next(
-            (at for at, copy in enumerate(olds) if copy.start < span.end_char and span.start_char < copy.end), None
-        )
-        if own is None:  # the span begins or ends inside a visible character
+    @staticmethod
+    def _with_owners(olds: list[Copy], news: list[Copy]) -> _Copies:
+        return olds, news, [0] if len(olds) == len(news) == 1 else owners(olds, news)
+
+    def _chosen(
+        self, span: AnchoredSpan, olds: Sequence[Copy], news: Sequence[Copy], owned_by: Sequence[int | None]
+    ) -> Finding | None:
+        own = next((at for at, copy in enumerate(olds) if _overlap(copy, span)), None)
+        if own is None or not news:  # the span may begin or end inside a visible character
             return None
         if len(olds) == len(news) == 1:
-            found = self.judge(span, news[0])
-            here = Copy(self.old.path, self.old.text, span.start_char, span.end_char)
-            if len(key) < CERTAIN_KEY_CHARS and found.carries and not self._stayed(span, news[0]):
-                if best_side(here, news[0]) < CERTAIN_CONTEXT:
-                    return replace(found, reason=SHORT)
-            return found
+            return self._only(span, news[0])
         # Among copies that differ in white space, the very same characters, if they stood once and stand once.
         exact = [copy for copy in news if self._is_exact(copy, span.content)]
         if len(exact) == 1 and sum(self._is_exact(copy, span.content) for copy in olds) == 1:
@@ -85,22 +117,20 @@ class DocumentLadder:
             return self.judge(span, news[choice.place])
         return self._undecided(span, news, COPY if choice.gone else AMBIGUOUS)
 
+    def _only(self, span: AnchoredSpan, copy: Copy) -> Finding:
+        found = self.judge(span, copy)
+        if len(span.content) < CERTAIN_CHARS and found.carries and not self._stayed(span, copy):
+            here = Copy(self.old.path, self.old.text, span.start_char, span.end_char)
+            if best_side(here, copy) < CERTAIN_CONTEXT:
+                return replace(found, reason=SHORT)
+        return found
+
     @staticmethod
     def _is_exact(copy: Copy, content: str) -> bool:
         return copy.text[copy.start : copy.end] == content.strip()
 
     def _stayed(self, span: AnchoredSpan, copy: Copy) -> bool:
         return self.old.path == self.new.path and copy.start <= span.start_char < copy.end
-
-    def _places(self, key: str, in_old: MatchKey, in_new: MatchKey) -> tuple[list[Copy], list[Copy], list[int | None]]:
-        known = self._copies.get((in_old.level, key))
-        if known is None:
-            olds = [Copy(self.old.path, self.old.text, *place) for place in in_old.find(key)]
-            news = [Copy(self.new.path, self.new.text, *place) for place in in_new.find(key)]
-            alone = len(olds) == len(news) == 1
-            known = olds, news, [0] if alone else owners(olds, news)
-            self._copies[in_old.level, key] = known
-        return known
 
     def _undecided(self, span: AnchoredSpan, news: Sequence[Copy], reason: str) -> Finding:
         """The same words stand in several places, or only where others stood: all places are shown."""
@@ -179,7 +209,7 @@ class DocumentLadder:
 
         ``within`` is a range of the new text in which alone to look.
         """
-        if len(key_slice(self.old.strict, span.start_char, span.end_char)) < MIN_KEY_CHARS:
+        if len(key_of(span.content)) < MIN_KEY_CHARS:
             return None
         was = span.start_char, span.end_char
         expected = round(span.start_char * len(self.new.text) / max(1, len(self.old.text)))
@@ -202,6 +232,10 @@ class DocumentLadder:
             word_diff=word_diff(span.content, content),
             section_changed=True,
         )
+
+
+def _overlap(copy: Copy, span: AnchoredSpan) -> bool:
+    return copy.start < span.end_char and span.start_char < copy.end
 
 
 def lost(detail: str = "") -> Finding:

@@ -76,6 +76,24 @@ def find_edited(
     return max((each for each in (near, wide, bare) if each is not None), key=attrgetter("score"), default=None)
 
 
+def exactly_between(old: str, start: int, end: int, new: str) -> tuple[int, int] | None:
+    """Return what stands in ``new`` between the very characters that stood before and after ``old[start:end]``.
+
+    None unless these stand there once each, and so close together that an edit of the span is what lies between.
+    """
+    before, after = old[max(0, start - _ANCHOR) : start], old[end : end + _ANCHOR]
+    left = _only(before, new)
+    right = _only(after, new, left + _ANCHOR) if left >= 0 else -1
+    if right < 0 or right - left - _ANCHOR > 3 * (end - start) + CONTEXT:
+        return None
+    first, last = left + _ANCHOR, right
+    while first < last and new[first].isspace():
+        first += 1
+    while last > first and new[last - 1].isspace():
+        last -= 1
+    return (first, last) if first < last else None
+
+
 def _between(needle: str, start: int, end: int, new: str) -> tuple[int, int] | None:
     """Where the text before or after the span stands verbatim and once, there the span is looked for first."""
     before, after = needle[:start][-_ANCHOR:], needle[end:][:_ANCHOR]

@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from ragds_pipeline.anchors.document_ladder import (
     CERTAIN_CONTEXT,
-    CERTAIN_KEY_CHARS,
+    CERTAIN_CHARS,
     DocumentLadder,
 )
 from ragds_pipeline.anchors.edited import CONTEXT
@@ -22,7 +22,7 @@ from ragds_pipeline.anchors.finding import AnchoredSpan, Finding
 from ragds_pipeline.anchors.reasons import AMBIGUOUS, COPY, SHORT
 from ragds_pipeline.anchors.revision import Revision
 from ragds_pipeline.anchors.told_apart import MOST_COPIES, Copy, best_side, owners, told_apart
-from ragds_pipeline.anchors.view import TextView, key_slice
+from ragds_pipeline.anchors.view import TextView
 from ragds_pipeline.records import Place
 from ragds_pipeline.spans.match_key import STRICT, key_of
 from ragds_pipeline.spans.occurrences import find_keys
@@ -63,7 +63,7 @@ class Elsewhere:
         choice = told_apart(0, olds, news, owners(olds, news)) if news else None
         if choice is not None and choice.place is not None:
             found = self._at(span, view, news[choice.place])
-            short = len(key_slice(view.strict, span.start_char, span.end_char)) < CERTAIN_KEY_CHARS
+            short = len(span.content) < CERTAIN_CHARS
             if short and found.carries and best_side(olds[0], news[choice.place]) < CERTAIN_CONTEXT:
                 return replace(found, reason=SHORT)
             return found
@@ -78,7 +78,7 @@ class Elsewhere:
     def _old_copies(self, span: AnchoredSpan, view: TextView, paths: set[str]) -> list[Copy]:
         """The quoted copy first, then the others that stood in documents that have changed since or are gone."""
         olds = [Copy(view.path, view.text, span.start_char, span.end_char)]
-        key = key_slice(view.strict, span.start_char, span.end_char)
+        key = key_of(span.content, STRICT)
         known = {place.document_path for place in span.alternatives if not self._unchanged(place.document_path)}
         for path in sorted({*known, *paths, view.path}):
             if path in self._old.documents and path != view.path:

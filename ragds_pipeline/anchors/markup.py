@@ -14,6 +14,7 @@ markup (markdown-it #675).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\ue000]+")
 _EMPHASIS = {
     sign: re.compile(
         rf"(?<!{_SPACED})(?<![{sign}\\])({re.escape(sign)}{{1,3}})(?![\s{sign}])"
-        rf"((?:[^{sign}\n]|\n(?![ \t]*\n))+?)(?<![\s\\])\1(?!{_SPACED}|{re.escape(sign)})"
+        rf"[^{sign}\n]*+(?:\n(?![ \t]*\n)[^{sign}\n]*+)*+(?<![\s\\])\1(?!{_SPACED}|{re.escape(sign)})"
     )
     for sign in "*_"
 }
@@ -194,7 +195,7 @@ def _emphasis(working: str, found: Markup) -> None:
     for sign, pattern in _EMPHASIS.items():
         for _ in range(3 if sign in working else 0):  # emphasis within emphasis
             marks: list[tuple[int, int]] = []
-            for match in pattern.finditer(working):
+            for match in _each(pattern, sign, working):
                 size = len(match[1])
                 opening = (match.start(), match.start() + size)
                 closing = (match.end() - size, match.end())
@@ -203,3 +204,13 @@ def _emphasis(working: str, found: Markup) -> None:
             if not marks:
                 break
             working = _without(working, marks)
+
+
+def _each(pattern: re.Pattern[str], sign: str, text: str) -> Iterator[re.Match[str]]:
+    """Do what ``finditer`` does for a pattern whose match begins with a sign, trying it at the signs only."""
+    at = text.find(sign)
+    while at >= 0:
+        match = pattern.match(text, at)
+        if match is not None:
+            yield match
+        at = text.find(sign, match.end() if match is not None else at + 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +37,12 @@ def plain(text: str, start: int, end: int, kinds: npt.NDArray[np.uint8] | None =
     """
     stretch = text[start:end]
     if kinds is not None and (kinds[start:end] != KEPT).any():
-        marked = kinds[start:end].tolist()
+        marked = kinds[start:end]
+        # Runs of one kind, not characters: most of a text is kept.
+        edges = [0, *(np.flatnonzero(np.diff(marked)) + 1).tolist(), len(marked)]
         stretch = "".join(
-            char if kind == KEPT else " " if kind == BREAK else "" for char, kind in zip(stretch, marked, strict=True)
+            stretch[low:high] if marked[low] == KEPT else " " if marked[low] == BREAK else ""
+            for low, high in pairwise(edges)
         )
     if stretch.isascii():
         return stretch

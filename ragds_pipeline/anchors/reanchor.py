@@ -16,12 +16,12 @@ from ragds_pipeline.anchors.document_ladder import LIKELY, DocumentLadder, lost
 from ragds_pipeline.anchors.elsewhere import Elsewhere
 from ragds_pipeline.anchors.finding import AnchoredSpan, Finding
 from ragds_pipeline.anchors.followed import renamed, successors
-from ragds_pipeline.anchors.reasons import AMBIGUOUS, COPY
+from ragds_pipeline.anchors.reasons import AMBIGUOUS, COPY, OK
 from ragds_pipeline.anchors.revision import Revision
 from ragds_pipeline.anchors.view import TextView
 from ragds_pipeline.records import AnchorEvent, Place, Rung, Span, SpanMismatch
 from ragds_pipeline.spans import seeds
-from ragds_pipeline.spans.match_key import match_key
+from ragds_pipeline.spans.match_key import key_of, match_key
 from ragds_pipeline.spans.occurrences import find_keys
 
 
@@ -59,7 +59,7 @@ def _places(wanted: set[str], new: Revision, changed: list[str]) -> dict[str, li
         return {}
     contents = sorted(wanted)
     keys = _keys(contents)
-    long = [at for at, key in enumerate(keys) if len(key) >= seeds.SHORTEST]
+    long = [at for at, key in enumerate(keys) if len(key.encode("utf-8", "surrogatepass")) >= seeds.SHORTEST]
     found = find_keys([keys[at] for at in long], new.texts(changed))
     return {contents[at]: places for at, places in zip(long, found, strict=True) if places}
 
@@ -100,12 +100,23 @@ def _find(
         for at in indexes:
             span = given[at]
             Span(span.document_path, span.start_char, span.end_char, span.content).verify(view.text)
-            findings[at] = _climb(span, view, ladder, elsewhere, places.get(span.content, ()))
+            findings[at] = _climb(span, view, ladder, elsewhere, _places_of(span, ladder, places))
     weak = {at: given[at] for at, found in findings.items() if _is_weak(found)}
     for at, found in elsewhere.similar(weak).items() if weak else ():
         if found.score > findings[at].score:
             findings[at] = found
     return findings
+
+
+def _places_of(span: AnchoredSpan, ladder: DocumentLadder | None, places: Mapping[str, list[Place]]) -> Sequence[Place]:
+    """Where a span's words stand now; words too short for the index are looked up in their own document."""
+    found = places.get(span.content, ())
+    if found or ladder is None:
+        return found
+    key = key_of(span.content)
+    if not key or len(key.encode("utf-8", "surrogatepass")) >= seeds.SHORTEST:
+        return ()
+    return [Place(ladder.new.path, *place) for place in ladder.new.strict.find(key)]
 
 
 def _is_weak(found: Finding) -> bool:
@@ -128,10 +139,11 @@ def _climb(
     places: Sequence[Place],
 ) -> Finding:
     """Go down the ladder for one span until a rung holds."""
-    verbatim = ladder.verbatim(span) if ladder is not None else None
+    target = ladder.new.path if ladder is not None else ""
+    verbatim = ladder.verbatim(span, [each for each in places if each.document_path == target]) if ladder else None
     if verbatim is not None and verbatim.reason != COPY:
         return verbatim
-    away = elsewhere.verbatim(span, view, places, ladder.new.path if ladder else "")
+    away = elsewhere.verbatim(span, view, places, target) if places or span.alternatives else None
     reads_same = ladder.reformatted(span) if ladder is not None and verbatim is None else None
     if reads_same is not None and reads_same.reason != COPY:
         # The very words in another document are more certain than others that may not even read the same.
@@ -176,8 +188,7 @@ def _event(
 ) -> AnchorEvent:
     """Put a finding on record, with every other place of the same words; None is a document that did not change."""
     if found is None:
-        place = Place(span.document_path, span.start_char, span.end_char)
-        found = Finding(Rung.UNCHANGED, place=place, content=span.content)
+        return _unchanged_event(span, places.get(span.content, ()), old, new)
     place = found.place or Place("", -1, -1)
     equal = places.get(span.content, ())
     if found.content != span.content:
@@ -207,6 +218,18 @@ def _event(
         section_changed=found.section_changed,
         detail=found.detail,
     )
+
+
+def _unchanged_event(span: AnchoredSpan, places: Sequence[Place], old: Revision, new: Revision) -> AnchorEvent:
+    """Nine spans of ten are of this kind: by position and without a finding, which takes a third of the time."""
+    path, start, end, content = span.document_path, span.start_char, span.end_char, span.content
+    others: tuple[Place, ...] = ()
+    if places or span.alternatives:
+        others = _alternatives(span, Place(path, start, end), (), places, old, new)
+    return AnchorEvent(
+        span.item_id, span.span_index, span.required, Rung.UNCHANGED, True, OK, old.source_version, new.source_version,
+        path, start, end, content, path, start, end, content, others, 1.0, 1.0, (), "", False, "",
+    )  # fmt: skip
 
 
 def _alternatives(

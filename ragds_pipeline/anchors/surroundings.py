@@ -8,6 +8,7 @@ read; a change there sends the span to a person. Other edits in its section, or 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import NamedTuple
 
 from ragds_pipeline.anchors.blocks_around import lead_in, own_text, section_path, sentence, states
@@ -195,18 +196,14 @@ def _bare(text: str) -> str:
     return "".join(text.split())
 
 
-_LINKED = re.compile(r"\]\(|\]\[|[<{&`]")
+_TARGETS = re.compile(r"\]\([^()\n]*\)|\]\[[^\[\]\n]*\]|<[^<>\n]*>|\{:[^{}\n]*\}|&nbsp;")
+_WORDS = re.compile(r"\w+")
 
 
 def _reads_differently(one: str, other: str) -> bool:
-    # Other words make another reading, unless they may be the target of a link or the like.
-    if not (_LINKED.search(one) or _LINKED.search(other)) and one.isascii() and other.isascii():
-        if _WORDS.findall(one) != _WORDS.findall(other):
-            return True
-    return _as_read(one) != _as_read(other)
-
-
-_WORDS = re.compile(r"\w+")
+    """Whether two sections read differently; other words, whatever the layout, settle it at once."""
+    first, second = (_WORDS.findall(unicodedata.normalize("NFKC", _TARGETS.sub("", text))) for text in (one, other))
+    return first != second or _as_read(one) != _as_read(other)
 
 
 def _as_read(text: str) -> list[str]:

@@ -97,12 +97,13 @@ def pick(own: Copy, others: Sequence[Copy]) -> int | None:
 
 def _common(copies: Sequence[Copy], direction: int) -> int:
     """How many characters before (-1) or after (1) the places are the same in all of them."""
-    first = copies[0]
-    same = FARTHEST
+    first, same = copies[0], FARTHEST
     for other in copies[1:]:
-        low = 0
-        # Doubling, then bisecting on slices compares at the speed of memory.
-        high = same
+        low, width = 0, min(16, same)
+        # Most copies differ soon: double the width while they agree, then look in the last stretch only.
+        while width < same and _side(first, width, direction) == _side(other, width, direction):
+            low, width = width, min(2 * width, same)
+        high = width
         while low < high:
             middle = (low + high + 1) // 2
             if _side(first, middle, direction) == _side(other, middle, direction):

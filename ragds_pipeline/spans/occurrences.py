@@ -98,13 +98,11 @@ def find_keys(
         ValueError: if a key is shorter than ``seeds.SHORTEST`` bytes in UTF-8.
     """
     wanted = [key.encode("utf-8", "surrogatepass") for key in keys]
-    patterns = sorted(set(wanted))
-    places: dict[bytes, list[Place]] = {pattern: [] for pattern in patterns}
+    places: dict[bytes, list[Place]] = {}
     for shard in _shards(documents, shard_bytes):
-        for pattern, positions in zip(patterns, seeds.find_all(shard.buffer, patterns), strict=True):
-            if positions:
-                places[pattern].extend(shard.places(positions, len(pattern)))
-    return [places[pattern] for pattern in wanted]
+        for pattern, positions in seeds.find_all(shard.buffer, wanted).items():
+            places.setdefault(pattern, []).extend(shard.places(positions, len(pattern)))
+    return [places.get(pattern, []) for pattern in wanted]
 
 
 def _search(shards: Iterable[_Shard], quotes: Sequence[str], min_key_chars: int) -> list[list[Place]]:

@@ -25,41 +25,48 @@ _MIX = np.uint64(0xC2B2AE3D27D4EB4F)
 Hashes = npt.NDArray[np.uint64]
 
 
-def find_all(buffer: bytes, patterns: Sequence[bytes]) -> list[list[int]]:
-    """Return, for each pattern, the ascending positions in the buffer at which it begins, overlapping ones too.
+def find_all(buffer: bytes, patterns: Sequence[bytes]) -> dict[bytes, list[int]]:
+    """Return the ascending positions at which each pattern begins in the buffer, overlapping ones too.
+
+    A pattern that stands nowhere is not in the result: most do not, where few documents are searched.
 
     Raises:
         ValueError: if a pattern is shorter than ``SHORTEST`` bytes.
     """
     if any(len(pattern) < SHORTEST for pattern in patterns):
         raise ValueError(f"patterns of less than {SHORTEST} bytes have no seed")
-    found: dict[bytes, list[int]] = {pattern: [] for pattern in patterns}
+    found: dict[bytes, list[int]] = {}
+    wanted = set(patterns)
     for size, longer in ((SHORTEST, False), (_LONG, True)):
-        wanted = [pattern for pattern in found if (len(pattern) >= _LONG) is longer]
-        if wanted and len(buffer) >= size:
-            _find(buffer, wanted, size, found)
-    return [found[pattern] for pattern in patterns]
+        of_size = [pattern for pattern in wanted if (len(pattern) >= _LONG) is longer]
+        if of_size and len(buffer) >= size:
+            _find(buffer, of_size, wanted, size, found)
+    return found
 
 
-def _find(buffer: bytes, patterns: list[bytes], size: int, found: dict[bytes, list[int]]) -> None:
-    heads = b"".join(pattern[:size] for pattern in patterns)
+def _find(buffer: bytes, patterns: list[bytes], wanted: set[bytes], size: int, found: dict[bytes, list[int]]) -> None:
+    heads = b"".join([pattern[:size] for pattern in patterns])
     seeds = _hashes(heads, size)[::size]
-    lengths: dict[int, set[int]] = {}
-    for seed, pattern in zip(seeds.tolist(), patterns, strict=True):
-        lengths.setdefault(seed, set()).add(len(pattern))
     known = np.unique(seeds)
     filled = np.zeros(1 << _FILTER_BITS, dtype=np.bool_)
     filled[known >> np.uint64(64 - _FILTER_BITS)] = True
+    hits: list[tuple[int, int]] = []
     for start in range(0, len(buffer) - size + 1, _PIECE):
         hashes = _hashes(buffer[start : start + _PIECE + size - 1], size)
         likely = np.flatnonzero(filled[hashes >> np.uint64(64 - _FILTER_BITS)])
         at = np.minimum(np.searchsorted(known, hashes[likely]), len(known) - 1)
-        likely = likely[known[at] == hashes[likely]]
-        for position, seed in zip((likely + start).tolist(), hashes[likely].tolist(), strict=True):
-            for length in lengths[seed]:
-                places = found.get(buffer[position : position + length])
-                if places is not None and position + length <= len(buffer):
-                    places.append(position)
+        same = known[at] == hashes[likely]
+        hits += zip((likely[same] + start).tolist(), hashes[likely][same].tolist(), strict=True)
+    hit = {seed for _, seed in hits}
+    lengths: dict[int, set[int]] = {}
+    for seed, pattern in zip(seeds.tolist(), patterns, strict=True):
+        if seed in hit:
+            lengths.setdefault(seed, set()).add(len(pattern))
+    for position, seed in hits:
+        for length in lengths[seed]:
+            pattern = buffer[position : position + length]
+            if pattern in wanted and len(pattern) == length:
+                found.setdefault(pattern, []).append(position)
 
 
 def _hashes(data: bytes, size: int) -> Hashes:
