@@ -10,13 +10,16 @@ export PYTHONUTF8 := 1
 export DAGSTER_DISABLE_TELEMETRY := 1
 unexport PYTHONPATH
 
-.PHONY: demo test ui lint docs clean
+.PHONY: demo test ui checks lint docs clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/ragds demo
 
 ui: $(VENV)/.installed
 	@$(BIN)/ragds ui --port $(PORT)
+
+checks: $(VENV)/.installed
+	@$(BIN)/ragds checks $(CHECKS)
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2

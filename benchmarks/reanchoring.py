@@ -27,7 +27,7 @@ from ragds_pipeline.anchors.reanchor import reanchor  # noqa: E402
 from ragds_pipeline.anchors.revision import Revision  # noqa: E402
 from ragds_pipeline.kb.normalise import front_matter_end, normalise  # noqa: E402
 from ragds_pipeline.kb.structure import Structure, parse  # noqa: E402
-from ragds_pipeline.records import AnchorEvent, Place, Rung, sha256_text  # noqa: E402
+from ragds_pipeline.records import AnchorEvent, sha256_text  # noqa: E402
 from ragds_pipeline.spans.blocks import LIST_ITEM, PARAGRAPH, TABLE  # noqa: E402
 from ragds_pipeline.spans.occurrences import find_everywhere  # noqa: E402
 from ragds_pipeline.spans.sentences import sentences  # noqa: E402
@@ -149,7 +149,7 @@ def by_difflib(span: AnchoredSpan, old: Documents, new: Documents) -> Proposal:
 
 
 def _word_runs(before: str, after: str) -> Iterator[tuple[int, int, int]]:
-    import re  # noqa: PLC0415
+    import re
 
     words, others = ([m.span() for m in re.finditer(r"\s*\S+", text)] for text in (before, after))
     one, other = [before[slice(*w)] for w in words], [after[slice(*w)] for w in others]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,7 +76,7 @@ def alone(instance: dg.DagsterInstance, run: dg.DagsterRun, data_dir: Path) -> I
     if _is_held(lock):
         instance.report_engine_event(f"Waiting for another run on {partition} to end", run)
     with locked(lock):
-        _clear_leftovers(data_dir / "tables", partition)
+        _clear_leftovers(data_dir, partition)
         yield
 
 
@@ -89,10 +90,13 @@ def _is_held(lock: Path) -> bool:
     return False
 
 
-def _clear_leftovers(tables: Path, partition: str) -> None:
+def _clear_leftovers(data_dir: Path, partition: str) -> None:
     """Remove what killed runs on this revision staged and never put in place. Only the holder of the lock may."""
     staged = re.compile(rf"\.{re.escape(partition)}(\.parquet)?\.[0-9a-f-]{{36}}\.part")
-    for folder in tables.glob("*/"):
+    for folder in (data_dir / "tables").glob("*/"):
         for entry in os.scandir(folder):
             if staged.fullmatch(entry.name):
                 Path(entry.path).unlink(missing_ok=True)
+    for stage in ("golden", "review"):  # a snapshot, or sheets, that were being made
+        for folder in (data_dir / stage / partition).glob(".staged-*"):
+            shutil.rmtree(folder, ignore_errors=True)

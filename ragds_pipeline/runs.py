@@ -21,6 +21,7 @@ from ragds_pipeline.claude.views import write_all_views
 from ragds_pipeline.config import Settings, load_settings
 from ragds_pipeline.kb.assets import archive_of, folder_observation, folder_revision
 from ragds_pipeline.run_processes import LAUNCHED_BY_TAG, SOURCE_VERSION_TAG, sweep
+from ragds_pipeline.storage.files import locked
 
 STATE_VARIABLE = "RAGDS_DAGSTER_STORAGE"
 """Environment variable that ``dagster_home/dagster.yaml`` takes the folder of Dagster's state from."""
@@ -54,10 +55,11 @@ def dagster_instance(settings: Settings) -> dg.DagsterInstance:
     home = settings.root / "dagster_home"
     if not (home / "dagster.yaml").exists():
         home = Path(__file__).resolve().parent.parent / "dagster_home"
-    if not (home / "dagster.yaml").exists():
-        return dg.DagsterInstance.local_temp(str(state))
-    os.environ["DAGSTER_HOME"] = str(home)
-    return dg.DagsterInstance.get()
+    with locked(state / ".lock"):  # two commands that make its databases at once would trip over one another
+        if not (home / "dagster.yaml").exists():
+            return dg.DagsterInstance.local_temp(str(state))
+        os.environ["DAGSTER_HOME"] = str(home)
+        return dg.DagsterInstance.get()
 
 
 class UnknownVersion(LookupError):

@@ -11,8 +11,8 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
-from ragds_pipeline.candidates.assets import open_door as open_claude
 from ragds_pipeline.candidates.assets import askable, drop_facts, request_facts, stopped
+from ragds_pipeline.candidates.assets import open_door as open_claude
 from ragds_pipeline.candidates.no_answer_assets import no_answer_draft_facts
 from ragds_pipeline.claude import RepliesMissing
 from ragds_pipeline.filters.assets import GROUP, OWNERS

@@ -242,7 +242,7 @@ def scan(
         if path == "kb.yaml":
             changed_ns = max(changed_ns, _changed_ns(info, walk.began_ns))
             continue
-        sha256 = partial(cache.get, path, info, partial(sha256_file, root / path))
+        sha256 = partial(cache.get, path, info, partial(_sha256_below, root, path))
         included = False
         if not include.match(path):
             others[PurePosixPath(path).suffix or "(no extension)"] += 1
@@ -283,6 +283,10 @@ def scan(
     files.sort(key=lambda file: file.path)
     ordered = sorted(issues, key=lambda i: (i.path, i.reason, i.detail))
     return Scan(tuple(files), tuple(ordered), tuple(sorted(withheld - {""})), changed_ns / 1e9)
+
+
+def _sha256_below(root: Path, path: str) -> str:
+    return sha256_file(root / path)  # joined here, as most files are not read again
 
 
 def _text_sha256(path: Path, encoding: str | None) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
-from ragds_pipeline.candidates.assets import open_door as open_claude
 from ragds_pipeline.candidates.assets import drop_facts
+from ragds_pipeline.candidates.assets import open_door as open_claude
 from ragds_pipeline.filters.no_answer_assets import answer_facts, whole_kb
 from ragds_pipeline.filters.no_answer_check import Checked
 from ragds_pipeline.records import Candidate, Drop
