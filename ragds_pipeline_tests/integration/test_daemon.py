@@ -113,9 +113,10 @@ def instance(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dag
 
 def ticks(instance: dg.DagsterInstance) -> int:
     """Return how many looks at the folder have ended."""
-    (state,) = [s for s in instance.all_instigator_state() if s.instigator_name == "kb_revision_sensor"] or [None]
-    if state is None:
+    states = [s for s in instance.all_instigator_state() if s.instigator_name == "kb_revision_sensor"]
+    if not states:
         return 0
+    (state,) = states
     found = instance.get_ticks(state.instigator_origin_id, state.selector_id)
     return sum(tick.status.value != "STARTED" for tick in found)
 
