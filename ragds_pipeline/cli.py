@@ -478,7 +478,9 @@ def _interrupt(*_: object) -> None:
 
 
 def _wait_until_up(url: str, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    for _ in range(240):
+    # On a busy machine the imports alone take more than a minute; a process that died ends the wait at once.
+    until = time.monotonic() + 300
+    while time.monotonic() < until:
         if any(process.poll() is not None for process in processes):
             raise Stop("the Dagster UI did not start; its last lines above say why (is the port in use?)")
         try:
@@ -486,7 +488,7 @@ def _wait_until_up(url: str, processes: Sequence[subprocess.Popen[bytes]]) -> No
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.25)
-    raise Stop(f"the Dagster UI did not answer at {url} within a minute")
+    raise Stop(f"the Dagster UI did not answer at {url} within five minutes")
 
 
 if __name__ == "__main__":
