@@ -80,6 +80,8 @@ class Outcome(StrEnum):
     REANCHORED = "reanchored"
     TO_PEOPLE = "to_people"
     LOST = "lost"
+    ASKED_AGAIN = "asked_again"
+    """Of the no_answer set only: what is new or changed may answer it, so the KB is asked once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -656,16 +658,18 @@ class RevalidatedItem:
     id: str
     """Golden id, or the candidate's id where it was not frozen yet."""
     member: str
-    """``golden_set`` (frozen) or ``open`` (a candidate that nobody had decided on)."""
+    """``golden_set`` (frozen) or ``open`` (a candidate that nobody had decided on); ``no_answer`` and
+    ``no_answer_open`` say the same of questions without an answer."""
     candidate_id: str
     """Id of the candidate as it was frozen or sent out."""
     now_candidate_id: str
     """Id of the candidate that stands for it in this revision: the same where its decision goes on applying, another
-    where people have to look at new evidence, empty where nothing came over."""
+    where people have to look at new evidence, empty where nothing came over. Of a question that is asked again: the
+    same, for that is its id where nothing new is found."""
     outcome: str
     """See :class:`Outcome`."""
     rung: str
-    """The worst rung of the ladder among its required spans."""
+    """The worst rung of the ladder among its required spans; empty for a question without an answer."""
     look: bool
     """True where the evidence stands but the text around it was edited: it carries over, and is marked for a look."""
     document_path: str

@@ -49,6 +49,8 @@ class NoAnswerDraft:
     request_key: str
     model: str
     prompt_version: str
+    refusal: str = ""
+    """The refusal that it has already, where it comes from the last frozen set; empty for that of its language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,14 @@ class NoAnswerCandidate:
     def flagged(self) -> bool:
         """Whether a person has to look at more than the question."""
         return bool(self.partly or self.confidential)
+
+
+def planned_for(question: NoAnswerDraft | NoAnswerCandidate) -> bool:
+    """Return whether a question counts towards ``plan.no_answer``; what the main set proposed comes on top of it.
+
+    A correction counts as what it corrects does.
+    """
+    return question.origin == NEAR_MISS or (question.origin == CORRECTED and not question.source_id)
 
 
 def no_answer_root(document_path: str, question: str) -> str:

@@ -128,12 +128,15 @@ def _ask(asked: int, known_questions: Sequence[str]) -> str:
 
 
 def steps(outline: Outline, asked: int, settings: Settings, turn: int = 0) -> list[tuple[Window, int]]:
-    """Return the requests for one document in order: which window, and how many questions."""
+    """Return the requests for one document in order: which window, and how many questions.
+
+    Only passages that may be asked about are shown: in a later revision those that are new or changed.
+    """
     limit = settings.candidates.questions_per_request
     as_document = settings.candidates.model_copy(update={"unit": "document"})
     return [
         (window, min(limit, count - done))
-        for window, count in spread(asked, windows(outline.passages, as_document), turn)
+        for window, count in spread(asked, windows(outline.askable, as_document), turn)
         for done in range(0, count, limit)
     ]
 

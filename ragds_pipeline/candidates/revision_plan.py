@@ -65,30 +65,30 @@ def plan_revision(
         )
         for c in carried
     }
-    room = {change.document_path: _room(change, chars_per_question) for change in changes}
+    space = {change.document_path: room(change, chars_per_question) for change in changes}
     wanted: dict[str, dict[PlanRow, int]] = {}
     for row in target:
         short = row.planned - there[row.document_path, row.difficulty, row.type]
-        if short > 0 and room.get(row.document_path, 0):
+        if short > 0 and space.get(row.document_path, 0):
             wanted.setdefault(row.document_path, {})[row] = short
     for path, short_of in wanted.items():
-        for row, asked in _within(room[path], short_of).items():
+        for row, asked in _within(space[path], short_of).items():
             kind = (path, row.difficulty, row.type)
             if asked:
                 rows[kind] = replace(row, planned=there[kind] + asked)
     return sorted(rows.values(), key=lambda row: (row.document_path, row.difficulty, row.type))
 
 
-def _room(change: DocumentChange, chars_per_question: int) -> int:
+def room(change: DocumentChange, chars_per_question: int) -> int:
     """Return how many questions the new text of a document carries; a short change carries one."""
     return max(1, change.fresh_characters // chars_per_question) if change.fresh else 0
 
 
-def _within(room: int, wanted: Mapping[PlanRow, int]) -> dict[PlanRow, int]:
-    if sum(wanted.values()) <= room:
+def _within(most: int, wanted: Mapping[PlanRow, int]) -> dict[PlanRow, int]:
+    if sum(wanted.values()) <= most:
         return dict(wanted)
     shares: dict[int, float] = {at: float(count) for at, count in enumerate(wanted.values())}
-    counts = largest_remainder(room, shares)
+    counts = largest_remainder(most, shares)
     return {row: counts[at] for at, row in enumerate(wanted)}
 
 

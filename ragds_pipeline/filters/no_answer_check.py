@@ -220,7 +220,7 @@ def _last(answers: Sequence[KbAnswer]) -> list[KbAnswer]:
 
 
 def _refusal(draft: NoAnswerDraft, settings: Settings) -> str:
-    return refusal(draft.language, settings.no_answer.refusals)
+    return draft.refusal or refusal(draft.language, settings.no_answer.refusals)
 
 
 def _candidate(

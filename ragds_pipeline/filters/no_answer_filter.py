@@ -15,7 +15,14 @@ from ragds_pipeline.config import NoAnswerSettings, PlanSettings
 from ragds_pipeline.filters.code_filter import STAGE
 from ragds_pipeline.filters.duplicates import first_occurrences
 from ragds_pipeline.records import Drop, canonical_json, draft_id
-from ragds_pipeline.records_no_answer import CORRECTED, NO_ANSWER, UNSUPPORTED, NoAnswerDraft, no_answer_root
+from ragds_pipeline.records_no_answer import (
+    CORRECTED,
+    NO_ANSWER,
+    UNSUPPORTED,
+    NoAnswerCandidate,
+    NoAnswerDraft,
+    no_answer_root,
+)
 from ragds_pipeline.spans.match_key import key_of
 from ragds_pipeline.storage.schemas import as_json
 
@@ -73,6 +80,31 @@ def proposals(
         for drop in drops
         if drop.reason in settings.proposals and drop.question.strip()
     ]
+
+
+def draft_of(candidate: NoAnswerCandidate) -> NoAnswerDraft:
+    """Return a question that was asked before as a draft, to be asked again or compared with; its refusal stays.
+
+    Where the writer pointed is left out: those offsets are of another revision.
+    """
+    return NoAnswerDraft(
+        id=candidate.draft_id,
+        document_path=candidate.document_path,
+        question=candidate.question,
+        missing=candidate.missing,
+        language=candidate.language,
+        source_version=candidate.source_version,
+        nearest=(),
+        origin=candidate.origin,
+        parent_id=candidate.parent_id,
+        root_id=candidate.root_id,
+        source_id=candidate.source_id,
+        round=candidate.round,
+        request_key=candidate.request_key,
+        model=candidate.model,
+        prompt_version=candidate.prompt_version,
+        refusal=candidate.answer,
+    )
 
 
 def filter_drafts(

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ragds_pipeline.candidates.no_answer import NearMisses, generate
+from ragds_pipeline.candidates.no_answer_plan import open_plan
 from ragds_pipeline.claude import Claude
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.no_answer_check import Checked, WholeKb, check
-from ragds_pipeline.filters.no_answer_filter import filter_drafts
+from ragds_pipeline.filters.no_answer_filter import draft_of, filter_drafts
 from ragds_pipeline.kb.outline import Outline
 from ragds_pipeline.records import Drop, MissingRow, PlanRow
-from ragds_pipeline.records_no_answer import NEAR_MISS, NO_ANSWER, NoAnswerCandidate, NoAnswerDraft
+from ragds_pipeline.records_no_answer import NO_ANSWER, NoAnswerCandidate, NoAnswerDraft
 
 
 @dataclass
@@ -49,16 +50,20 @@ def top_up(
     claude: Claude,
     settings: Settings,
     report: Callable[[str], None] = lambda line: None,
+    carried: Sequence[NoAnswerCandidate] = (),
 ) -> ToppedUpNoAnswer:
     """Check the questions that code let through, then ask for what is missing of the plan.
 
-    ``earlier_drops`` are those of the first round at reading and by code. Raises RepliesMissing where the model cannot
-    be reached at all.
+    ``earlier_drops`` are those of the first round at reading and by code; ``carried`` came over from the last frozen
+    set and are not asked again. Only documents with passages that may be asked about (``outlines``) are asked for more.
+    Raises RepliesMissing where the model cannot be reached at all.
     """
     result = ToppedUpNoAnswer(check(filtered, kb, claude, settings))
-    seen = list(filtered)
+    seen = [*map(draft_of, carried), *filtered]
+    shown = {path for path, outline in outlines.items() if outline.askable and path not in kb.confidential}
     for round_ in range(1, settings.no_answer.top_up_rounds + 1):
-        wanted = open_plan(plan, result.checked.candidates)
+        there = [*carried, *result.checked.candidates]
+        wanted = [row for row in open_plan(plan, there) if row.document_path in shown]
         if not wanted:
             break
         known = _made(seen, [*earlier_drops, *result.drops])
@@ -71,15 +76,8 @@ def top_up(
         seen += kept.drafts
         asked = sum(row.planned for row in wanted)
         report(f"no_answer top-up round {round_}: asked for {asked}, kept {len(checked.candidates)}")
-    result.missing = missing(plan, result.checked.candidates, [*earlier_drops, *result.drops])
+    result.missing = missing(plan, [*carried, *result.checked.candidates], [*earlier_drops, *result.drops])
     return result
-
-
-def open_plan(plan: Sequence[PlanRow], candidates: Collection[NoAnswerCandidate]) -> list[PlanRow]:
-    """Return the plan less the near misses that are there; questions that the main set proposed come on top of it."""
-    there = Counter(c.document_path for c in candidates if c.origin == NEAR_MISS)
-    rows = [replace(row, planned=row.planned - there[row.document_path]) for row in plan]
-    return [row for row in rows if row.planned > 0]
 
 
 def _made(drafts: Sequence[NoAnswerDraft], drops: Sequence[Drop]) -> dict[str, list[str]]:

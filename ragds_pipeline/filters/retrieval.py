@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import bm25s
 import numpy as np
 import numpy.typing as npt
-
-from ragds_pipeline.records import GoldenItem
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff々〇ー"
 _RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
@@ -88,16 +86,16 @@ class PassageIndex:
         """Return the positions of the passages with these ids."""
         return np.array([at for at, id_ in enumerate(self._ids) if id_ in ids], dtype=np.int64)
 
-    def is_near(self, question: str, positions: npt.NDArray[np.int64], top: int) -> bool:
-        """Return whether a passage at one of ``positions`` is among the ``top`` best, those that share the last score
-        included."""
+    def near(self, question: str, positions: npt.NDArray[np.int64], top: int) -> list[str]:
+        """Return the documents of those passages at ``positions`` that are among the ``top`` best, in the KB's order;
+        passages that share the last score are all among them."""
         scores = self._scores(question)
         if not len(scores) or not len(positions):
-            return False
+            return []
         last = min(top, len(scores))
         lowest = np.partition(scores, len(scores) - last)[len(scores) - last]
-        here = scores[positions].max()
-        return bool(here > 0 and here >= lowest)
+        here = positions[(scores[positions] > 0) & (scores[positions] >= lowest)]
+        return list(dict.fromkeys(self._paths[at] for at in here.tolist()))
 
     def _scores(self, question: str) -> npt.NDArray[np.float32]:
         # Each word counts once: a question that repeats one does not ask for it twice.
@@ -123,32 +121,23 @@ RECHECK_TOP = 10
 the one passage that answers them among 50,000 (98 % in Japanese; the project's notes), and asking again is cheap."""
 
 
-def changed_passages(old: Iterable[PassageText], new: Iterable[PassageText]) -> set[str]:
-    """Return the ids, in the new revision, of passages whose text stands in no passage of the old one.
-
-    Ids count passages and so move with every insertion: they are not compared. Leave confidential documents out of
-    ``old``, so that one that may be shown from now on counts as new.
-    """
-    before = {passage.content for passage in old}
-    return {passage.id for passage in new if passage.content not in before}
-
-
-def candidates_for_recheck(
-    items: Sequence[GoldenItem], changed: Collection[str], passages: Iterable[PassageText], top: int = RECHECK_TOP
-) -> list[str]:
-    """Return the ids of the items whose question a revision of the KB may have answered, in the order given.
+def questions_for_recheck(
+    questions: Mapping[str, str], changed: Collection[str], passages: Iterable[PassageText], top: int = RECHECK_TOP
+) -> dict[str, list[str]]:
+    """Return the questions that a revision of the KB may have answered, each with the documents that may, by id.
 
     Args:
-        items: Frozen no_answer items.
-        changed: Ids of the passages that are new or changed; see :func:`changed_passages`.
+        questions: Questions that nothing answered before, by id.
+        changed: Ids of the passages that are new or changed.
         passages: All passages of the new revision; the changed ones are among them.
-        top: An item is named where a changed passage is among the ``top`` that come nearest to its question. Passages
-            that share the last score all count, so that an order among equals decides nothing.
+        top: A question is named where a changed passage is among the ``top`` that come nearest to it. Passages that
+            share the last score all count, so that an order among equals decides nothing.
 
     Passages that went away answer nothing, and unchanged ones did not answer before.
     """
-    if not changed or not items:
-        return []
+    if not changed or not questions:
+        return {}
     index = PassageIndex(passages)
     positions = index.positions(changed)
-    return [item.id for item in items if index.is_near(item.question, positions, top)]
+    found = {id_: index.near(question, positions, top) for id_, question in questions.items()}
+    return {id_: documents for id_, documents in found.items() if documents}

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
+from ragds_pipeline.filters.no_answer_check import NOT_CHECKED
 from ragds_pipeline.golden import snapshot as snapshots
 from ragds_pipeline.golden.releases import Release, baseline_of
 from ragds_pipeline.kb.documents import texts
-from ragds_pipeline.records import Candidate, GoldenItem
+from ragds_pipeline.records import Candidate, Drop, GoldenItem
+from ragds_pipeline.records_no_answer import NoAnswerCandidate, NoAnswerDraft
 from ragds_pipeline.storage.files import inside
+from ragds_pipeline.storage.schemas import from_json
 from ragds_pipeline.storage.tables import TableFile
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,19 @@ class Baseline:
     """SHA-256 of the normalised text of each document, by path."""
     table: TableFile | None
     """The documents' table, where it is still there."""
+    no_answer_candidates: list[NoAnswerCandidate] = field(default_factory=list)
+    """All questions without an answer of its revision, as asked for and as reviewers changed them; empty where its
+    tables are gone."""
+    no_answer_held: list[NoAnswerDraft] = field(default_factory=list)
+    """Questions that could not be asked of every document then: nobody knows yet."""
+
+    @property
+    def confidential(self) -> frozenset[str]:
+        """Documents that were confidential then, where that is still known."""
+        if self.table is None:
+            return frozenset()
+        rows = self.table.read(["path", "confidential"]).to_pylist()
+        return frozenset(row["path"] for row in rows if row["confidential"])
 
     def texts(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the normalised texts of the documents at ``paths``; one that is not known is left out."""
@@ -58,16 +77,23 @@ def load_baseline(golden: Path, tables: Path, source_version: str) -> Baseline |
     folder = snapshots.folder_of(golden, release.source_version) / f"snapshot-{release.snapshot:04d}"
     snapshots.verify(folder)
     documents = TableFile(tables / "kb_documents" / f"{release.source_version}.parquet")
-    candidates = TableFile(tables / "candidates" / f"{release.source_version}.parquet")
     there = documents.path.exists()
+
+    def records(record: type[R], *assets: str) -> list[R]:
+        files = [TableFile(tables / asset / f"{release.source_version}.parquet") for asset in assets]
+        return [row for file in files if file.path.exists() for row in file.records(record)]
+
+    held = [drop for drop in records(Drop, "no_answer_drops") if drop.reason == NOT_CHECKED]
     return Baseline(
         release=release,
         folder=folder,
         items=snapshots.read_items(folder),
         no_answer=snapshots.read_items(folder, snapshots.NO_ANSWER),
-        candidates=list(candidates.records(Candidate)) if candidates.path.exists() else [],
+        candidates=records(Candidate, "candidates"),
         documents=text_hashes(documents) if there else {path: sha for path, (_, sha) in _shipped(folder).items()},
         table=documents if there else None,
+        no_answer_candidates=records(NoAnswerCandidate, "no_answer_candidates", "no_answer_corrected"),
+        no_answer_held=[from_json(NoAnswerDraft, json.loads(drop.payload)) for drop in held],
     )
 
 

@@ -36,6 +36,9 @@ class RevisionFacts:
     """Where the sheets are that go to people."""
     cost: Mapping[str, str]
     """What was spent, each with its name."""
+    no_answer: str = ""
+    """The part on the no_answer set; see ``no_answer_report``."""
+    no_answer_to_decide: int = 0
 
 
 def report(facts: RevisionFacts) -> str:
@@ -50,7 +53,7 @@ def report(facts: RevisionFacts) -> str:
             _moved(facts.items),
             _look(facts.items),
         ]
-    parts += [_questions(facts), _cost(facts), _to_do(facts)]
+    parts += [_questions(facts), facts.no_answer, _cost(facts), _to_do(facts)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -126,11 +129,14 @@ def _to_do(facts: RevisionFacts) -> str:
         lines.append(f"- Recheck {facts.to_recheck} questions whose evidence was edited.")
     if new := facts.to_decide - facts.to_recheck:
         lines.append(f"- Decide on {new} questions.")
+    if facts.no_answer_to_decide:
+        lines.append(f"- Decide on {facts.no_answer_to_decide} questions without an answer.")
     lines += [f"- Sheet: {sheet}" for sheet in facts.sheets]
     lines.append(
         "- Then import the sheets and freeze: `ragds import SHEET`, `ragds freeze`, or `freeze_job` in the UI."
     )
-    return "\n".join(lines if facts.to_decide else [*lines[:2], "- Nothing to decide; freeze when you like."])
+    to_decide = facts.to_decide + facts.no_answer_to_decide
+    return "\n".join(lines if to_decide else [*lines[:2], "- Nothing to decide; freeze when you like."])
 
 
 def _line(text: str) -> str:

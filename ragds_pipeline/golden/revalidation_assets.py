@@ -4,19 +4,29 @@ https://docs.dagster.io/guides/build/assets
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
 
 from ragds_pipeline.config import Settings
+from ragds_pipeline.filters.retrieval import PassageText
 from ragds_pipeline.golden.baseline import Baseline, load_baseline, text_hashes
 from ragds_pipeline.golden.changelog import as_markdown, totals
 from ragds_pipeline.golden.comparison import compared
 from ragds_pipeline.golden.registry import Registry
+from ragds_pipeline.golden.no_answer_report import no_answer_section
+from ragds_pipeline.golden.no_answer_revalidate import (
+    KbNow,
+    PassageNow,
+    RevalidatedQuestions,
+    held_questions,
+    settle_questions,
+)
 from ragds_pipeline.golden.report import RevisionFacts, report
-from ragds_pipeline.golden.revalidate import Held, Revalidated, anchored, held_items, settle
+from ragds_pipeline.golden.revalidate import OPEN, Held, Revalidated, anchored, held_items, settle
 from ragds_pipeline.golden.snapshot import SnapshotDamaged
 from ragds_pipeline.kb.changes import by_status, compare, first_revision
 from ragds_pipeline.kb.outline import load_outlines
@@ -24,16 +34,19 @@ from ragds_pipeline.records import (
     AnchorEvent,
     Candidate,
     DocumentChange,
+    Drop,
     Keep,
     MissingRow,
     Outcome,
     Passage,
     RevalidatedItem,
 )
+from ragds_pipeline.records_no_answer import NoAnswerCandidate, NoAnswerDraft
 from ragds_pipeline.resources import TABLES, Project, kb_revisions
 from ragds_pipeline.review.assets import decision_log
 from ragds_pipeline.review.rows import ReviewRow
 from ragds_pipeline.review.sheets import SheetFolder
+from ragds_pipeline.review.standing import FROZEN
 from ragds_pipeline.storage.metadata import Facts, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile
@@ -55,11 +68,19 @@ OWNERS = ["team:data-engineering"]
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
         "revalidated_items": dg.AssetOut(
-            description="Every item of the last frozen set: carried, re-anchored, to people, or lost.",
+            description="Every item of the last frozen sets: carried, re-anchored, to people, lost, or asked again.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
         "carried_candidates": dg.AssetOut(
             description="What comes over into this revision, at its place in the documents of now.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+        ),
+        "carried_no_answer": dg.AssetOut(
+            description="Questions without an answer that nothing new comes near: they come over and are not asked.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+        ),
+        "no_answer_to_ask": dg.AssetOut(
+            description="Questions without an answer that something new may answer: the whole KB is asked again.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
     },
@@ -68,7 +89,7 @@ OWNERS = ["team:data-engineering"]
 def golden_revalidation(
     context: dg.AssetExecutionContext, project: Project, kb_documents: TableFile, kb_passages: TableFile
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
-    """Hold the last frozen set against the documents of this revision. No call is made."""
+    """Hold the last frozen set and its no_answer set against the documents of this revision. No call is made."""
     settings = project.settings()
     try:
         baseline = load_baseline(settings.data_dir / "golden", settings.data_dir / TABLES, context.partition_key)
@@ -76,9 +97,10 @@ def golden_revalidation(
         raise dg.Failure(str(error), allow_retries=False) from error
     if baseline is None:
         everything = first_revision(text_hashes(kb_documents))
-        yield from _results("", everything, [], Revalidated())
+        yield from _results("", everything, [], Revalidated(), RevalidatedQuestions())
         return
-    context.log.info(f"held against {baseline.release.name}: {len(baseline.items)} frozen items")
+    there = f"{len(baseline.items)} frozen items, {len(baseline.no_answer)} without an answer"
+    context.log.info(f"held against {baseline.release.name}: {there}")
     changes = _changes(baseline, kb_documents, kb_passages)
     held = _held(settings, baseline)
     now = text_hashes(kb_documents, confidential=False)
@@ -87,7 +109,8 @@ def golden_revalidation(
     outlines = load_outlines(kb_documents, kb_passages, places)
     secret = text_hashes(kb_documents).keys() - now.keys()
     settled = settle(held, events, outcomes, outlines, context.partition_key, baseline.release.name, secret)
-    yield from _results(baseline.release.name, changes, events, settled)
+    questions = _questions(settings, baseline, changes, kb_documents, kb_passages, context.partition_key)
+    yield from _results(baseline.release.name, changes, events, settled, questions)
 
 
 def _held(settings: Settings, baseline: Baseline) -> list[Held]:
@@ -101,6 +124,43 @@ def _held(settings: Settings, baseline: Baseline) -> list[Held]:
     return held_items(baseline.items, baseline.candidates, dropped, register)
 
 
+def _questions(
+    settings: Settings,
+    baseline: Baseline,
+    changes: Sequence[DocumentChange],
+    documents: TableFile,
+    passages: TableFile,
+    source_version: str,
+) -> RevalidatedQuestions:
+    """Hold the no_answer set against the documents of this revision."""
+    latest = decision_log(settings).latest()
+    dropped = {id_ for id_, decision in latest.items() if decision.keep == Keep.DROP}
+    register = Registry(settings.data_dir / "golden" / "registry.jsonl").entries()
+    now = text_hashes(documents).keys()
+
+    def texts(paths: Collection[str] | None) -> Iterator[PassageText]:
+        columns = ["id", "document_path", "content"]
+        batches = passages.batches(columns) if paths is None else [passages.where("document_path", paths, columns)]
+        return (PassageText(**row) for batch in batches for row in batch.to_pylist())
+
+    def places() -> Iterator[PassageNow]:
+        batches = passages.batches(["id", "document_path", "start_char"])
+        return (PassageNow(**row) for batch in batches for row in batch.to_pylist())
+
+    kb = KbNow(
+        changes=changes,
+        confidential=frozenset(now - text_hashes(documents, confidential=False).keys()),
+        confidential_before=baseline.confidential,
+        places=places,
+        passages=texts,
+    )
+    held = held_questions(
+        baseline.no_answer, baseline.no_answer_candidates, baseline.no_answer_held, dropped, register,
+        baseline.documents.keys() | now,
+    )  # fmt: skip
+    return settle_questions(held, kb, dropped, source_version, baseline.release.name)
+
+
 def _changes(baseline: Baseline, documents: TableFile, passages: TableFile) -> list[DocumentChange]:
     def cut(paths: Iterable[str]) -> list[Passage]:
         return to_records(Passage, passages.where("document_path", paths))
@@ -109,7 +169,11 @@ def _changes(baseline: Baseline, documents: TableFile, passages: TableFile) -> l
 
 
 def _results(
-    baseline: str, changes: Sequence[DocumentChange], events: Sequence[AnchorEvent], settled: Revalidated
+    baseline: str,
+    changes: Sequence[DocumentChange],
+    events: Sequence[AnchorEvent],
+    settled: Revalidated,
+    questions: RevalidatedQuestions,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     against: Facts = {"held against": baseline or "(nothing: no frozen set before this revision)"}
     changed = [
@@ -118,6 +182,9 @@ def _results(
         if c.status not in ("first", "unchanged")
     ]
     rungs = Counter(event.rung for event in events)
+    items = [*settled.items, *questions.items]
+    why = {(item.document_path, item.question): item.why for item in questions.items}
+    to_ask = [{"question": d.question[:160], "why": why[d.document_path, d.question][:240]} for d in questions.to_ask]
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
         "kb_changes": (
             DocumentChange, changes, {**by_status(changes), "changed documents": markdown_table(changed)},
@@ -125,8 +192,12 @@ def _results(
         "anchor_events": (
             AnchorEvent, events, {**{f"rung: {rung}": n for rung, n in sorted(rungs.items())}, **event_facts(events)},
         ),
-        "revalidated_items": (RevalidatedItem, settled.items, item_facts(settled.items)),
+        "revalidated_items": (RevalidatedItem, items, item_facts(items)),
         "carried_candidates": (Candidate, settled.candidates, {"come over": len(settled.candidates)}),
+        "carried_no_answer": (NoAnswerCandidate, questions.carried, {"come over": len(questions.carried)}),
+        "no_answer_to_ask": (
+            NoAnswerDraft, questions.to_ask, {"asked again": len(to_ask), "why": markdown_table(to_ask[:60])},
+        ),
     }  # fmt: skip
     for key, (record, rows, facts) in results.items():
         yield dg.MaterializeResult(asset_key=key, value=to_table(record, rows), metadata={**against, **facts})
@@ -174,6 +245,10 @@ def revision_report(
     candidates: pa.Table,
     missing_questions: pa.Table,
     review_queue: pa.Table,
+    no_answer_code_drops: pa.Table,
+    no_answer_candidates: pa.Table,
+    no_answer_drops: pa.Table,
+    no_answer_queue: pa.Table,
 ) -> dg.MaterializeResult[str]:
     """What moved, what is stale, what it cost and what a person has to do, on one page."""
     settings = project.settings()
@@ -185,7 +260,7 @@ def revision_report(
         source_version=context.partition_key,
         baseline=items[0].baseline if items else "",
         changes=to_records(DocumentChange, kb_changes),
-        items=items,
+        items=[item for item in items if item.member in (FROZEN, OPEN)],
         candidates=candidates.num_rows,
         came_over=carried_candidates.num_rows,
         missing=to_records(MissingRow, missing_questions),
@@ -194,7 +269,10 @@ def revision_report(
         sheets=[str(path.relative_to(settings.data_dir)) for path in folder.sheets()],
         cost={},
     )
-    text = report(facts)
+    drops = to_records(Drop, no_answer_code_drops) + to_records(Drop, no_answer_drops)
+    found = to_records(NoAnswerCandidate, no_answer_candidates)
+    without = no_answer_section(items, found, drops, no_answer_queue.num_rows)
+    text = report(replace(facts, no_answer=without, no_answer_to_decide=no_answer_queue.num_rows))
     return dg.MaterializeResult(value=text, metadata={"report": dg.MetadataValue.md(text)})
 
 

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 from ragds_pipeline.filters.retrieval import (
     PassageIndex,
     PassageText,
-    candidates_for_recheck,
-    changed_passages,
     documents_in_order,
+    questions_for_recheck,
     tokens,
 )
-from ragds_pipeline.records import GoldenItem, Provenance
 
 
 def passage(text: str, id_: str = "", path: str = "") -> PassageText:
@@ -84,33 +82,26 @@ def test_the_own_document_comes_first_then_the_nearest_then_the_rest() -> None:
     assert documents_in_order(ranked, "o.md", ["a.md", "b.md", "d.md", "o.md"]) == ["o.md", "b.md", "a.md", "d.md"]
 
 
-def item(id_: str, question: str) -> GoldenItem:
-    provenance = Provenance("c", (), (), (), "keep", "v1")
-    return GoldenItem(id_, question, "no", "no_answer", "", "", "en", "tuning", "v1", (), "", "", provenance=provenance)
-
-
-ITEMS = [item("n-0001", "Who signs for parking cards?"), item("n-0002", "静岡の駐車場は何台ですか。")]
+ITEMS = {"n-0001": "Who signs for parking cards?", "n-0002": "静岡の駐車場は何台ですか。"}
+FIRST = {"n-0001": ITEMS["n-0001"]}
 OLD = [passage(f"Rule {n} about leave and pay.", f"r#{n}") for n in range(30)]
 
 
-def test_only_items_near_a_changed_passage_are_asked_again() -> None:
-    new = [passage("Parking cards are signed for by the desk.", "r#0"), *OLD]
-    changed = changed_passages(OLD, new)
-    assert changed == {"r#0"}, "the id was another passage's before; the text decides"
-    assert candidates_for_recheck(ITEMS, changed, new) == ["n-0001"]
-    japanese = [*OLD, passage("静岡事業所の駐車場は１２台です。", "j#1")]
-    assert candidates_for_recheck(ITEMS, {"j#1"}, japanese) == ["n-0002"]
+def test_only_questions_near_a_changed_passage_are_asked_again() -> None:
+    new = [passage("Parking cards are signed for by the desk.", "r#0", "desk.md"), *OLD]
+    assert questions_for_recheck(ITEMS, {"r#0"}, new) == {"n-0001": ["desk.md"]}
+    japanese = [*OLD, passage("静岡事業所の駐車場は１２台です。", "j#1", "j.md")]
+    assert questions_for_recheck(ITEMS, {"j#1"}, japanese) == {"n-0002": ["j.md"]}
 
 
 def test_nothing_new_means_nothing_to_ask() -> None:
-    assert changed_passages(OLD, OLD[3:]) == set() and candidates_for_recheck(ITEMS, set(), OLD) == []
-    assert candidates_for_recheck([], {"r#0"}, OLD) == []
-    assert candidates_for_recheck(ITEMS, {"x#1"}, [*OLD, passage("Nothing alike", "x#1")]) == []
+    assert questions_for_recheck(ITEMS, set(), OLD) == {} and questions_for_recheck({}, {"r#0"}, OLD) == {}
+    assert questions_for_recheck(ITEMS, {"x#1"}, [*OLD, passage("Nothing alike", "x#1")]) == {}
 
 
 def test_a_changed_passage_below_the_nearest_is_left_and_ties_all_count() -> None:
-    near = [passage("parking cards signs", f"n#{n}") for n in range(5)]
-    far = passage("cards with a great many other words of no use at all in it", "f#1")
-    assert candidates_for_recheck(ITEMS[:1], {"f#1"}, [*near, far], top=3) == []
-    assert candidates_for_recheck(ITEMS[:1], {"f#1"}, [*near, far], top=6) == ["n-0001"]
-    assert candidates_for_recheck(ITEMS[:1], {"n#4"}, [*near, far], top=1) == ["n-0001"]
+    near = [passage("parking cards signs", f"n#{n}", f"n{n}.md") for n in range(5)]
+    far = passage("cards with a great many other words of no use at all in it", "f#1", "f.md")
+    assert questions_for_recheck(FIRST, {"f#1"}, [*near, far], top=3) == {}
+    assert questions_for_recheck(FIRST, {"f#1"}, [*near, far], top=6) == {"n-0001": ["f.md"]}
+    assert questions_for_recheck(FIRST, {"n#4", "n#2"}, [*near, far], top=1) == {"n-0001": ["n2.md", "n4.md"]}
