@@ -13,8 +13,8 @@ from dataclasses import replace
 from operator import attrgetter
 
 from ragds_pipeline.anchors.document_ladder import (
-    CERTAIN_CONTEXT,
     CERTAIN_CHARS,
+    CERTAIN_CONTEXT,
     DocumentLadder,
 )
 from ragds_pipeline.anchors.edited import CONTEXT

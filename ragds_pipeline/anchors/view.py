@@ -94,7 +94,7 @@ class TextView:
         found: list[int] = []
         around: list[int] = []
         for index, (start, _, end) in enumerate(self.sections):
-            while around and self.sections[around[-1]][2] < end or around and self.sections[around[-1]][2] <= start:
+            while (around and self.sections[around[-1]][2] < end) or (around and self.sections[around[-1]][2] <= start):
                 around.pop()
             found.append(around[-1] if around else -1)
             around.append(index)

@@ -16,9 +16,8 @@ EVENT = step(TEXT, TEXT, "The form is sent within 90 days of the trip.")
 
 
 def event(rung: str, *, required: bool = True, index: int = 0, reason: str = "ok", marked: bool = False) -> AnchorEvent:
-    return replace(
-        EVENT, rung=rung, required=required, span_index=index, reason=reason, carries=reason == "ok", section_changed=marked
-    )
+    numbered = replace(EVENT, rung=rung, required=required, span_index=index)
+    return replace(numbered, reason=reason, carries=reason == "ok", section_changed=marked)
 
 
 FINE, SAME = event(Rung.UNCHANGED), event(Rung.SAME_PLACE)
