@@ -11,10 +11,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ragds_pipeline.config import ConfigError, Settings
 from ragds_pipeline.storage.files import write_text
@@ -22,6 +22,7 @@ from ragds_pipeline.storage.files import write_text
 if TYPE_CHECKING:
     import dagster as dg
 
+    from ragds_pipeline.claude.ledger import Ledger
     from ragds_pipeline.runs import RunOutcome
 
 HOST = "127.0.0.1"
@@ -33,6 +34,10 @@ WORKSPACE = """load_from:
 """
 """The same as workspace.yaml in the repository; written out so that the UI also opens a project elsewhere. The name of
 the location must stay: Dagster files the state of schedules and sensors under it."""
+
+
+KINDS = ("task", "model", "backend", "run", "revision", "prompt", "day")
+"""What ``ragds ledger --sum`` adds up by; here so that ``--help`` imports nothing large."""
 
 
 class Stop(Exception):
@@ -94,10 +99,21 @@ def _parser() -> argparse.ArgumentParser:
     sheet.add_argument("--reviewer", default="", help="who decided (default: review.reviewer of ragds.yaml)")
     freeze = add("freeze", _freeze, "Freeze what has been decided into a snapshot; the checks must pass.")
     status = add("status", _status, "Show the funnel, cost and files of a revision.")
+    funnel = add("funnel", _funnel, "Show what each stage let through and dropped, whole or in parts, with examples.")
+    funnel.add_argument("--by", choices=("document", "type", "language", "reason"), help="in which parts")
     story = add("why", _why, "Tell the whole story of one draft, candidate or golden item, by its id.")
-    story.add_argument("id", help="d-..., c-... or g-...")
-    for command in (sheet, freeze, status, story):
+    story.add_argument("id", help="d-..., c-..., g-... or n-...")
+    for command in (sheet, freeze, status, story, funnel):
         command.add_argument("--version", default="", help="the revision (default: what the KB folder holds now)")
+    compare = add("compare", _compare, "Tell what differs between two frozen sets.")
+    compare.add_argument(
+        "before", nargs="?", default="", help="e.g. 2026-10-01/snapshot-0001 (default: the last but one)"
+    )
+    compare.add_argument("now", nargs="?", default="", help="default: the last one")
+    probes = add("probes", _probes, "Ask the judges about labelled probes and report how far they can be trusted.")
+    probes.add_argument("--judge", action="append", default=[], help="ambiguity, closed_book, support or class (all)")
+    probes.add_argument("--model", default="", help="the model that judges (default: claude.models.judge)")
+    probes.add_argument("--out", type=Path, help="write the report to this file as well: Markdown, or .json")
     verify = add("verify", _verify, "Check that the files of frozen snapshots are as they were frozen.")
     verify.add_argument("snapshots", nargs="*", type=Path, help="snapshot folders (default: all)")
     checks = add(
@@ -116,8 +132,15 @@ def _parser() -> argparse.ArgumentParser:
     backfill.add_argument("--repo", type=Path, help="the git repository (default: the one that holds the KB folder)")
     backfill.add_argument("--path", help="the KB's folder in the repository (default: where the KB folder is in it)")
     backfill.add_argument("--run", action="store_true", help="also run it up to the review sheet")
-    ledger = add("ledger", _ledger, "Write every request and reply of the ledger as JSON lines.")
+    ledger = add("ledger", _ledger, "Write every request and reply of the ledger as JSON lines, or sums of them.")
     ledger.add_argument("--out", type=Path, help="file (default: standard output)")
+    ledger.add_argument(
+        "--sum", nargs="+", choices=KINDS, metavar="BY", default=[], help=f"a table of sums by: {', '.join(KINDS)}"
+    )
+    batches = add("batches", _batches, "List message batches whose results have not all been collected.")
+    batches.add_argument("action", nargs="?", choices=["forget"], help="forget: free its requests to be paid again")
+    batches.add_argument("batch", nargs="?", default="", help="id of the batch to forget")
+    batches.add_argument("--yes", action="store_true", help="really: what that batch answers is paid for and lost")
     ui = add("ui", _ui, "Open the Dagster UI with its daemon on 127.0.0.1.")
     ui.add_argument("--port", type=int, default=3000)
     return parser
@@ -138,19 +161,16 @@ def _open(arguments: argparse.Namespace) -> tuple[Path, Settings, dg.DagsterInst
 
 
 def _demo(arguments: argparse.Namespace) -> None:
-    from ragds_pipeline import runs
+    from ragds_pipeline.demo import demo
 
     config, settings, instance = _open(arguments)
-    version = runs.register_current(settings, instance)
-    print(f"1/3  documents, questions, filters ({version}) ...", flush=True)
-    _must(runs.execute(config, "revision_job", version, instance, launched_by="ragds demo"))
-    sheets = sorted(settings.path("data/recorded/decisions").glob("*.csv"))
-    print(f"2/3  review: {len(sheets)} sheet(s) of recorded decisions ...", flush=True)
-    print("3/3  checks, golden set ...", flush=True)
-    _must(runs.execute(config, "freeze_job", version, instance, ops=_sheets_config(sheets, "")))
-    _must(runs.execute(config, "revision_job", version, instance, selection=["review_queue"]))
-    print()
-    _show(settings, version)
+
+    def run(job: str, version: str, **options: Any) -> None:
+        _must(_execute(config, job, version, instance, launched_by="ragds demo", **options))
+
+    for version in demo(settings, instance, run, lambda line: print(line, flush=True), _sheets()):
+        print()
+        _show(settings, version)
 
 
 def _run(arguments: argparse.Namespace) -> None:
@@ -159,20 +179,30 @@ def _run(arguments: argparse.Namespace) -> None:
     config, settings, instance = _open(arguments)
     version = runs.register_current(settings, instance)
     print(f"revision {version}", flush=True)
-    _must(runs.execute(config, "revision_job", version, instance, launched_by="ragds run"))
+    _must(_execute(config, "revision_job", version, instance, launched_by="ragds run"))
     _show(settings, version)
 
 
-def _import(arguments: argparse.Namespace) -> None:
+def _execute(config: Path, job: str, version: str, instance: dg.DagsterInstance, **options: Any) -> RunOutcome:
+    """Run a job, showing on standard error how far it is."""
     from ragds_pipeline import runs
+    from ragds_pipeline.claude.progress import AUDIENCE
+    from ragds_pipeline.terminal import Terminal
+
+    with Terminal(sys.stderr) as terminal, AUDIENCE.joined_by(terminal):
+        return runs.execute(config, job, version, instance, **options)
+
+
+def _import(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.demo import decisions_config
 
     config, settings, instance = _open(arguments)
     absent = [str(path) for path in arguments.sheets if not path.is_file()]
     if absent:
         raise Stop(f"no such file: {', '.join(absent)}")
     version = _version(arguments, settings, instance)
-    ops = _sheets_config([path.resolve() for path in arguments.sheets], arguments.reviewer)
-    outcome = runs.execute(config, "freeze_job", version, instance, ops=ops, selection=["review_decisions"])
+    ops = decisions_config([path.resolve() for path in arguments.sheets], arguments.reviewer)
+    outcome = _execute(config, "freeze_job", version, instance, ops=ops, selection=["review_decisions"])
     facts = outcome.metadata.get("review_decisions", {})
     for name in ("sheets", "problems"):
         print(f"{name}:\n{facts.get(name, '(none)')}\n")
@@ -180,15 +210,14 @@ def _import(arguments: argparse.Namespace) -> None:
         raise Stop("sheets with errors were not imported; correct the lines above and import them again")
     _must(outcome)
     print(f"decided: {facts.get('decided')} of {facts.get('candidates')}; freeze with: ragds freeze")
-    _must(runs.execute(config, "revision_job", version, instance, selection=["review_queue"]))
+    _must(_execute(config, "revision_job", version, instance, selection=_sheets()))
 
 
 def _freeze(arguments: argparse.Namespace) -> None:
-    from ragds_pipeline import runs
 
     config, settings, instance = _open(arguments)
     version = _version(arguments, settings, instance)
-    _must(runs.execute(config, "freeze_job", version, instance))
+    _must(_execute(config, "freeze_job", version, instance))
     _show(settings, version)
 
 
@@ -198,6 +227,20 @@ def _status(arguments: argparse.Namespace) -> None:
 
     settings = load_settings(_config_file(arguments))
     _show(settings, arguments.version or folder_revision(settings).source_version)
+
+
+def _funnel(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.config import load_settings
+    from ragds_pipeline.funnel_view import bars, in_parts, view
+    from ragds_pipeline.kb.assets import folder_revision
+
+    settings = load_settings(_config_file(arguments))
+    version = arguments.version or folder_revision(settings).source_version
+    found = view(settings, version)
+    if not any(each.came_in for each in found.steps):
+        raise Stop(f"revision {version} has no questions yet: ragds run")
+    print(f"Funnel of revision {version}")
+    print("\n".join(in_parts(found, arguments.by) if arguments.by else bars(found.steps)))
 
 
 def _why(arguments: argparse.Namespace) -> None:
@@ -212,6 +255,35 @@ def _why(arguments: argparse.Namespace) -> None:
         raise Stop(str(error)) from error
 
 
+def _compare(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.config import load_settings
+    from ragds_pipeline.golden.changelog import as_markdown
+    from ragds_pipeline.golden.comparison import compared
+    from ragds_pipeline.golden.snapshot import SnapshotDamaged
+
+    root = load_settings(_config_file(arguments)).data_dir / "golden"
+    try:
+        before, now, rows = compared(root, arguments.before, arguments.now)
+    except (LookupError, SnapshotDamaged) as error:
+        raise Stop(str(error)) from error
+    print(as_markdown(rows, before, now))
+
+
+def _probes(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.calibration.probe_run import ProbesStopped, run_probes
+    from ragds_pipeline.config import load_settings
+
+    settings = load_settings(_config_file(arguments))
+    try:
+        report = run_probes(settings, arguments.judge, arguments.model, lambda line: print(line, flush=True))
+    except ProbesStopped as error:
+        raise Stop(str(error)) from error
+    print(report.markdown)
+    if arguments.out:
+        write_text(arguments.out, report.json if arguments.out.suffix == ".json" else report.markdown)
+        print(f"written to {arguments.out}")
+
+
 def _version(arguments: argparse.Namespace, settings: Settings, instance: dg.DagsterInstance) -> str:
     """Return the revision that the command is about, registered as a partition."""
     from ragds_pipeline import runs
@@ -224,12 +296,16 @@ def _version(arguments: argparse.Namespace, settings: Settings, instance: dg.Dag
         raise Stop(str(error)) from error
 
 
-def _sheets_config(sheets: Sequence[Path], reviewer: str) -> dict[str, object]:
-    config = {"sheets": [str(path) for path in sheets], "reviewer": reviewer}
-    return {"review_decisions": {"config": config}}
+def _sheets() -> Sequence[str]:
+    """Return the assets that make the sheets anew."""
+    from ragds_pipeline.definitions import SHEETS
+
+    return SHEETS
 
 
 def _must(outcome: RunOutcome) -> None:
+    for line in outcome.warnings:
+        print(f"warning: {line}", file=sys.stderr)
     if outcome.success and not outcome.failed_checks:
         return
     lines = [*outcome.errors, *(f"check failed: {line}" for line in outcome.failed_checks)]
@@ -316,18 +392,51 @@ def _in_repository(arguments: argparse.Namespace, settings: Settings) -> tuple[P
 
 
 def _ledger(arguments: argparse.Namespace) -> None:
-    from ragds_pipeline.claude import open_claude
+    from ragds_pipeline.ledger_told import sums_by
+
+    with _opened_ledger(arguments) as ledger:
+        out = arguments.out.open("w", encoding="utf-8", newline="\n") if arguments.out else sys.stdout
+        try:
+            if arguments.sum:
+                out.write(sums_by(ledger, arguments.sum) + "\n")
+                return
+            for row in ledger.rows():
+                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        finally:
+            if arguments.out:
+                out.close()
+
+
+def _batches(arguments: argparse.Namespace) -> None:
+    from ragds_pipeline.claude.batch_store import BatchStore
+    from ragds_pipeline.ledger_told import batches_told
+
+    with _opened_ledger(arguments) as ledger:
+        store = BatchStore(ledger.engine)
+        if arguments.action != "forget":
+            print(batches_told(store.open_batches()))
+            return
+        known = {name for batch in store.open_batches() for name in (batch.batch_id, batch.intent)}
+        if arguments.batch not in known:
+            raise Stop(f"there is no open batch {arguments.batch or '(no id given)'}; see: ragds batches")
+        if not arguments.yes:
+            raise Stop(
+                "its requests would be paid again, and what it answers would be lost; if that is meant, add --yes"
+            )
+        freed = store.forget(arguments.batch)
+        print(f"{arguments.batch} is forgotten: {freed} requests may be asked, and paid, again")
+
+
+@contextmanager
+def _opened_ledger(arguments: argparse.Namespace) -> Iterator[Ledger]:
+    from ragds_pipeline.claude.ledger import Ledger, ledger_url
     from ragds_pipeline.config import load_settings
 
-    claude = open_claude(load_settings(_config_file(arguments)))
-    out = arguments.out.open("w", encoding="utf-8", newline="\n") if arguments.out else sys.stdout
+    ledger = Ledger(ledger_url(load_settings(_config_file(arguments))))
     try:
-        for row in claude.ledger.rows():
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        yield ledger
     finally:
-        if arguments.out:
-            out.close()
-        claude.close()
+        ledger.close()
 
 
 def _ui(arguments: argparse.Namespace) -> None:
@@ -369,7 +478,9 @@ def _interrupt(*_: object) -> None:
 
 
 def _wait_until_up(url: str, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    for _ in range(240):
+    # On a busy machine the imports alone take more than a minute; a process that died ends the wait at once.
+    until = time.monotonic() + 300
+    while time.monotonic() < until:
         if any(process.poll() is not None for process in processes):
             raise Stop("the Dagster UI did not start; its last lines above say why (is the port in use?)")
         try:
@@ -377,7 +488,7 @@ def _wait_until_up(url: str, processes: Sequence[subprocess.Popen[bytes]]) -> No
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.25)
-    raise Stop(f"the Dagster UI did not answer at {url} within a minute")
+    raise Stop(f"the Dagster UI did not answer at {url} within five minutes")
 
 
 if __name__ == "__main__":

@@ -105,6 +105,9 @@ class PlanSettings(_Model):
     """A document is asked for at most one question for so many characters, so that a short one is not squeezed."""
     top_up_rounds: int = Field(2, ge=0, le=10)
     """How often more questions are asked for when the filters leave fewer than planned."""
+    no_answer: int = Field(0, ge=0)
+    """How many questions are asked for that the KB does not answer, besides ``questions``. They form a set of their
+    own; with 0 there is none, and nothing of it costs anything."""
 
     @field_validator("documents")
     @classmethod
@@ -156,7 +159,8 @@ class JudgeSettings(_Model):
     """Claude's filters, asked in this order: ambiguity, closed_book, support, class."""
 
     enabled: list[Literal["ambiguity", "closed_book", "support", "class"]] = []
-    """Which judges are asked. Measure them against people first (`ragds` calibration), then trust them."""
+    """Which judges are asked. Measure them first (`ragds probes`, the asset `judge_calibration`), then
+    trust them."""
     votes: int = Field(3, ge=1, le=11)
     """How often a judge is asked about an item whose first vote would drop it. Odd. Unanimous votes decide, split ones
     go to people with both reasons."""
@@ -168,6 +172,15 @@ class JudgeSettings(_Model):
     """Models that answer without the document; by default the judge's."""
     max_tokens: int = Field(4_000, ge=256)
     """Upper limit of a judge's reply in tokens, thinking included."""
+    batch_above: int = Field(200, ge=0)
+    """With the ``api`` backend, a filter that has to send more requests than this at once sends them as a message
+    batch: half the price, most done within the hour. 0: never. With ``claude.base_url``, only where it is set here,
+    because other servers often have no batches."""
+    min_kappa: float = Field(0.6, ge=-1, le=1)
+    """Below this agreement with the labels (Cohen's kappa) the check ``judges_agree`` warns. 0.6 is where Landis and
+    Koch begin to call it substantial."""
+    min_labels: int = Field(40, ge=1)
+    """With fewer labels a judge's agreement says nothing, and the check says so."""
 
     @field_validator("votes")
     @classmethod
@@ -190,6 +203,40 @@ class FilterSettings(_Model):
     """Share of the answer's content words that may stand in the question before the answer counts as given away."""
 
 
+class NoAnswerSettings(_Model):
+    """Questions that the KB does not answer. How many are asked for is ``plan.no_answer``; with 0 all of this rests."""
+
+    proposals: list[Literal["not_supported", "evidence_not_found"]] = ["not_supported"]
+    """Drops of the main set, by reason, whose questions are proposed for this set: the evidence did not answer them,
+    so perhaps nothing does. Each is asked of the KB like any other."""
+    ask_all_up_to: int = Field(30, ge=1)
+    """A question is asked of every document of a KB that has no more than so many."""
+    documents_asked: int = Field(12, ge=1)
+    """In a larger KB it is asked of so many documents: its own, and those with the passages that rank highest. How many
+    of how many were asked stands on each item."""
+    asked_first: int = Field(3, ge=1)
+    """So many of these documents are asked first; a question that one of them answers is not asked of the others."""
+    model: Literal["retriever", "judge"] = "retriever"
+    """Whose model reads the documents (``claude.models``)."""
+    request_max_chars: int = Field(60_000, ge=500)
+    """Characters of a document in one request; a longer one is asked in several."""
+    max_tokens: int = Field(4_000, ge=256)
+    """Upper limit of such a reply in tokens, thinking included."""
+    nearest: int = Field(3, ge=1, le=20)
+    """Passages that the review sheet shows as the nearest ones. A confidential document among them is named."""
+    top_up_rounds: int = Field(1, ge=0, le=10)
+    """How often more such questions are asked for when fewer than planned are left."""
+    refusals: dict[str, str] = {}
+    """Reference answers by language (ISO 639-1), which replace those in ``ragds_pipeline/filters/refusals.py``."""
+
+    @field_validator("refusals")
+    @classmethod
+    def _texts(cls, refusals: dict[str, str]) -> dict[str, str]:
+        if bad := [code for code, text in refusals.items() if not re.fullmatch(r"[a-z]{2}", code) or not text.strip()]:
+            raise ValueError(f"give a text for each ISO 639-1 code such as en, ja, it; not so: {', '.join(bad)}")
+        return refusals
+
+
 class ReviewSettings(_Model):
     """The sheets that go to people."""
 
@@ -197,6 +244,11 @@ class ReviewSettings(_Model):
     """Characters of the document shown before and after the evidence in the sheet's last column."""
     reviewer: str = ""
     """Name written on imported decisions when the import names none."""
+    audit_share: float = Field(0.1, ge=0, le=1)
+    """Share of the candidates that a judge dropped which go on the sheet all the same, unmarked: the only way to learn
+    how often a judge drops what people would keep. They never enter the golden set (docs/filters.md). 0: none."""
+    audit_seed: int = 20261001
+    """Seed of that choice; it depends on nothing but this and the candidate."""
 
 
 class GoldenSettings(_Model):
@@ -431,6 +483,8 @@ class Settings(_Model):
     """How questions are asked for."""
     filters: FilterSettings = FilterSettings()
     """The filters, cheapest first."""
+    no_answer: NoAnswerSettings = NoAnswerSettings()
+    """Questions that the KB does not answer."""
     review: ReviewSettings = ReviewSettings()
     """The sheets that go to people."""
     golden: GoldenSettings = GoldenSettings()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Self
 
@@ -49,6 +50,38 @@ class Keep(StrEnum):
     KEEP = "keep"
     DROP = "drop"
     FIX = "fix"
+
+
+class Rung(StrEnum):
+    """How a span was found again in the next revision, from the strongest tie to none (DESIGN.md 10)."""
+
+    UNCHANGED = "unchanged"
+    """The document is the same, character by character."""
+    SAME_PLACE = "same_place"
+    """The document changed; the same words stand at the same offsets."""
+    MOVED = "moved"
+    """The same words stand elsewhere in the document."""
+    REFORMATTED = "reformatted"
+    """It reads the same; white space, markup, or the form of characters differ."""
+    EDITED = "edited"
+    """Similar words stand in the document."""
+    RELOCATED = "relocated"
+    """It stands in another document."""
+    RELOCATED_EDITED = "relocated_edited"
+    """Similar words stand in another document."""
+    LOST = "lost"
+    """Nothing like it stands anywhere that changed."""
+
+
+class Outcome(StrEnum):
+    """What becomes of a golden item in the next revision."""
+
+    CARRIED = "carried"
+    REANCHORED = "reanchored"
+    TO_PEOPLE = "to_people"
+    LOST = "lost"
+    ASKED_AGAIN = "asked_again"
+    """Of the no_answer set only: what is new or changed may answer it, so the KB is asked once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +250,18 @@ class PlanRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanBasis:
+    """What a plan was drawn up from; the next revision's plan grows from it with the KB."""
+
+    setting: int
+    """``plan.questions`` as it was set."""
+    questions: int
+    """How many questions the whole KB gets: the setting in a first revision, more where the KB has grown since."""
+    characters: int
+    """Characters of all documents that may be asked about."""
+
+
+@dataclass(frozen=True, slots=True)
 class Quote:
     """Evidence as it was given: by place (a sentence that was pointed at), or only by its words."""
 
@@ -255,6 +300,8 @@ class Draft:
     """Key of the ledger entry it came from, or empty."""
     model: str
     prompt_version: str
+    root_id: str = ""
+    """Id of the candidate as it was first written, where this one stands for it in a later revision; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +341,53 @@ class CostRow:
     """Estimated cost of the calls to pay, a decimal number."""
     list_cost_usd: str
     """Estimated cost if all calls had to be paid."""
+    basis: str = ""
+    """What it rests on: requests as they will be sent, or a forecast of how many there will be."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpentRow:
+    """What one task cost with one model, for one revision, as the ledger has it."""
+
+    stage: str
+    task: str
+    model: str
+    calls: int
+    """Different requests that this revision asked."""
+    replayed: int
+    """Those answered without paying: by a reply that another revision paid for, or by a recording."""
+    unanswered: int
+    """Those without a reply in the ledger: each failed with a reason of its own."""
+    input_tokens: int
+    """Neither written to the prompt cache nor read from it."""
+    output_tokens: int
+    cache_write_tokens: int
+    cache_read_tokens: int
+    paid_usd: Decimal
+    """Paid for this revision, in all its runs."""
+    cost_usd: Decimal
+    """What all these replies cost, whoever paid for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCostRow:
+    """What one question cost, kept or dropped, for one revision."""
+
+    draft_id: str
+    """Empty where people wrote it, or where it is not known which draft it was."""
+    candidate_id: str
+    """Empty where it never became a candidate."""
+    golden_id: str
+    """Empty where it is not in the golden set."""
+    document_path: str
+    question: str
+    outcome: str
+    """``golden``, ``kept`` (by all filters), or the stage and the reason of its drop."""
+    generation_usd: Decimal
+    """Its share of the request that brought it, which all readable questions of that request bear alike."""
+    judging_usd: Decimal
+    """Requests that were made about it alone."""
+    cost_usd: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +413,8 @@ class Candidate:
     request_key: str
     model: str
     prompt_version: str
+    root_id: str = ""
+    """Id of the candidate as it was first written, where this one stands for it in a later revision; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,6 +478,8 @@ class FunnelStep:
     reasons: tuple[ReasonCount, ...]
     """The dropped ones by reason, most frequent first; they add up to ``dropped``."""
     note: str = ""
+    joined: int = 0
+    """How many of those that came in do not come from the stage before, but from the last frozen set."""
 
     def faults(self) -> list[str]:
         """Return what does not add up, in words."""
@@ -391,6 +489,114 @@ class FunnelStep:
         if (by_reason := sum(r.count for r in self.reasons)) != self.dropped:
             found.append(f"{self.stage}: {self.dropped} dropped, but the reasons add up to {by_reason}")
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelCell:
+    """Items of one document, type and language that had one fate in one stage. Summed, the cells are the funnel."""
+
+    stage: str
+    document_path: str
+    type: str
+    """Empty where it could not be read."""
+    language: str
+    fate: str
+    """``kept``, or the reason of the drop."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRow:
+    """One judge measured against one source of labels, in one language or in all. Cells count (should be, judged).
+
+    ``correct`` means that the item stays. Figures that cannot be computed are empty, never 0.
+    """
+
+    judge: str
+    """Name of a judge, or ``together``: whether all of them let an item through."""
+    source: str
+    """``people`` or ``probes``."""
+    language: str
+    """Empty for all languages together."""
+    items: int
+    without_verdict: int
+    correct_correct: int
+    correct_incorrect: int
+    incorrect_correct: int
+    incorrect_incorrect: int
+    agreement: float | None
+    agreement_low: float | None
+    agreement_high: float | None
+    kappa: float | None
+    kappa_low: float | None
+    kappa_high: float | None
+    pabak: float | None
+    precision_correct: float | None
+    precision_correct_low: float | None
+    precision_correct_high: float | None
+    recall_correct: float | None
+    recall_correct_low: float | None
+    recall_correct_high: float | None
+    precision_incorrect: float | None
+    precision_incorrect_low: float | None
+    precision_incorrect_high: float | None
+    recall_incorrect: float | None
+    recall_incorrect_low: float | None
+    recall_incorrect_high: float | None
+    expected_kappa: float | None
+    """Kappa over all items judged, of which people saw only a share of the dropped ones; empty for probes."""
+    expected_kappa_low: float | None
+    expected_kappa_high: float | None
+    enough: bool
+    why_not_enough: str
+    model: str
+    rubric: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceRow:
+    """One item on which a judge and its label differ."""
+
+    judge: str
+    source: str
+    rank: int
+    """1 is the worst: bad items that were let through come before good ones that were dropped."""
+    item_id: str
+    language: str
+    should_be: str
+    """``correct`` (stays) or ``incorrect``."""
+    judged: str
+    question: str
+    reason: str
+    """The judge's."""
+    label: str
+    """Where the label comes from: who decided and what they noted, or why the probe was made so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRow:
+    """One labelled probe and what a judge said of it."""
+
+    probe_id: str
+    probe_set: str
+    """Name of a judge, or ``injection``."""
+    judge: str
+    language: str
+    expected: str
+    """The verdict a careful reader gives: ``correct`` or ``incorrect``, as the rubric means them."""
+    got: str
+    """What most votes say, or empty where there is no verdict."""
+    votes: tuple[str, ...]
+    reason: str
+    why: str
+    """Why the label is what it is."""
+    question: str
+    needless_expected: tuple[int, ...]
+    """Spans, from 1, that the answer does not need; only for the support judge."""
+    needless_got: tuple[int, ...]
+    model: str
+    prompt_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,6 +634,89 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """What became of one document since the revision of the last frozen set."""
+
+    document_path: str
+    status: str
+    """``first`` (there is no frozen set before this revision), ``added``, ``changed``, ``renamed`` (the same text under
+    another path), ``unchanged`` or ``removed``."""
+    was: str
+    """The path it had, where it was renamed; else empty."""
+    fresh: tuple[int, ...]
+    """Start offsets of the passages whose text is new or changed: only these are asked about again."""
+    fresh_characters: int
+    """Characters in those passages."""
+    since: str
+    """Source version of the last frozen set; empty for ``first``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RevalidatedItem:
+    """One item of the last frozen set, or a candidate still to be decided, held against the documents of now."""
+
+    id: str
+    """Golden id, or the candidate's id where it was not frozen yet."""
+    member: str
+    """``golden_set`` (frozen) or ``open`` (a candidate that nobody had decided on); ``no_answer`` and
+    ``no_answer_open`` say the same of questions without an answer."""
+    candidate_id: str
+    """Id of the candidate as it was frozen or sent out."""
+    now_candidate_id: str
+    """Id of the candidate that stands for it in this revision: the same where its decision goes on applying, another
+    where people have to look at new evidence, empty where nothing came over. Of a question that is asked again: the
+    same, for that is its id where nothing new is found."""
+    outcome: str
+    """See :class:`Outcome`."""
+    rung: str
+    """The worst rung of the ladder among its required spans; empty for a question without an answer."""
+    look: bool
+    """True where the evidence stands but the text around it was edited: it carries over, and is marked for a look."""
+    document_path: str
+    """Where its first span stood."""
+    now_document_path: str
+    """Where it stands now, or is proposed to; empty where it was lost."""
+    question: str
+    answer: str
+    type: str
+    language: str
+    old_evidence: tuple[str, ...]
+    now_evidence: tuple[str, ...]
+    why: str
+    """What changed, for a person."""
+    diff: str
+    """The changes inside the evidence, in words: ``within [-23-]{+21+} calendar days``."""
+    provenance: str
+    """JSON of the provenance that the frozen item had, with this revision's anchor events; empty for open ones."""
+    baseline: str
+    """The frozen set it comes from: ``source_version/snapshot-NNNN``."""
+
+
+class Change(StrEnum):
+    """How an item of one frozen set stands in the next."""
+
+    CARRIED = "carried"
+    REANCHORED = "reanchored"
+    RECHECKED = "rechecked"
+    WAITING = "waiting"
+    DROPPED = "dropped"
+    ADDED = "added"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogRow:
+    """What happened to one golden item between two frozen sets."""
+
+    id: str
+    change: str
+    """See :class:`Change`: ``waiting`` is left out until people have looked at its new evidence."""
+    document_path: str
+    """Where its first span stands; where it stood, for one that is not in the set any more."""
+    question: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class GoldenPassage:
     """One evidence span of a golden item."""
 
@@ -457,6 +746,65 @@ class Provenance:
     """``source_version`` of the snapshot in which the item first stood."""
     anchors: tuple[str, ...] = ()
     """Anchor events, oldest first (filled by re-validation)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorEvent:
+    """What became of one evidence span from one revision to the next. Appended, never changed."""
+
+    item_id: str
+    span_index: int
+    """Position of the span among its item's passages, from 0."""
+    required: bool
+    rung: str
+    """One of ``Rung``."""
+    carries: bool
+    """True where the new place takes over by itself; else a person decides."""
+    reason: str
+    """``ok``, or why it does not carry: a code from ``anchors.reasons.REASONS``."""
+    from_version: str
+    to_version: str
+    document_path: str
+    start_char: int
+    end_char: int
+    content: str
+    new_document_path: str
+    """Where it stands now, or is thought to; empty where nothing is proposed."""
+    new_start_char: int
+    """-1 where nothing is proposed."""
+    new_end_char: int
+    new_content: str
+    alternatives: tuple[Place, ...]
+    """Every other place with the same words. Where the place is in doubt, the other places it may be."""
+    score: float
+    """How alike old and new content are, 0 to 1; 1 where they are equal."""
+    context_score: float
+    """How alike the text before and after is, 0 to 1."""
+    meaning_changes: tuple[str, ...]
+    """What changed that touches the meaning, e.g. ``changed number 90 -> 30``."""
+    word_diff: str
+    """The change in words, e.g. ``within [-90-]{+30+} days``; empty where nothing changed."""
+    section_changed: bool
+    """True where the text around the span was edited, so that a look is advised."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemOutcome:
+    """What becomes of one item: as good as its worst required span."""
+
+    item_id: str
+    outcome: str
+    """One of ``Outcome``."""
+    reason: str
+    """``ok``, or the reason of the span that decided it."""
+    detail: str
+    from_version: str
+    to_version: str
+    removed_spans: tuple[int, ...]
+    """Optional spans that did not carry and are no longer evidence of the item, by their index."""
+    section_changed: bool
+    """True where a required span is marked for a look."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,17 @@ from typing import Any
 import dagster as dg
 import duckdb
 
+from ragds_pipeline.claude.views import write_all_views
 from ragds_pipeline.config import Settings, load_settings
 from ragds_pipeline.kb.assets import archive_of, folder_observation, folder_revision
 from ragds_pipeline.run_processes import LAUNCHED_BY_TAG, SOURCE_VERSION_TAG, sweep
 from ragds_pipeline.storage.files import locked
-from ragds_pipeline.storage.views import write_views
 
 STATE_VARIABLE = "RAGDS_DAGSTER_STORAGE"
 """Environment variable that ``dagster_home/dagster.yaml`` takes the folder of Dagster's state from."""
+
+
+_LOGGERS: dict[str, Any] = {"console": {"config": {"log_level": "CRITICAL"}}, "steps": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class RunOutcome:
     errors: tuple[str, ...]
     """What stopped it, for the person who can act; without tracebacks."""
     failed_checks: tuple[str, ...]
+    warnings: tuple[str, ...]
+    """What checks found that stops nothing."""
     metadata: Mapping[str, Mapping[str, Any]]
     """Metadata values by asset, as the UI shows them."""
 
@@ -88,46 +93,47 @@ def register_current(settings: Settings, instance: dg.DagsterInstance) -> str:
 def execute(
     config_file: Path,
     job_name: str,
-    source_version: str,
+    source_version: str | None,
     instance: dg.DagsterInstance,
     resources: Mapping[str, Any] | None = None,
     ops: Mapping[str, Any] | None = None,
     selection: Sequence[str] | None = None,
     launched_by: str = "ragds",
 ) -> RunOutcome:
-    """Run a job for one revision, or some of its assets, and say how it ended. Nothing is printed while it runs.
+    """Run a job for one revision, or some of its assets, and say how it ended.
 
-    Runs whose process is gone are ended first, so that none of them keeps its place.
+    ``source_version`` is None for a job that belongs to no revision. Nothing is printed while it runs; whoever has
+    joined the ``AUDIENCE`` of this process is told how far it is. Runs whose process is gone are ended first, so that
+    none of them keeps its place.
     """
     sweep(instance)
+    tags = {LAUNCHED_BY_TAG: launched_by} | ({SOURCE_VERSION_TAG: source_version} if source_version else {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.PreviewWarning)
         from ragds_pipeline.definitions import build_defs
 
         job = build_defs(config_file, resources).resolve_job_def(job_name)
         result = job.execute_in_process(
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}, "ops": dict(ops or {})},
+            run_config={"loggers": _LOGGERS, "ops": dict(ops or {})},
             instance=instance,
             partition_key=source_version,
-            tags={SOURCE_VERSION_TAG: source_version, LAUNCHED_BY_TAG: launched_by},
+            tags=tags,
             asset_selection=[dg.AssetKey(name) for name in selection] if selection else None,
             raise_on_error=False,
         )
     with suppress(duckdb.Error, OSError):
-        write_views(load_settings(config_file).data_dir)  # a convenience for people; never what a run fails for
+        write_all_views(load_settings(config_file))  # a convenience for people; never what a run fails for
     checks = [e for e in result.get_asset_check_evaluations() if not e.passed]
-    failed = tuple(
-        f"{e.check_name}: {e.description or 'see its metadata'}"
-        for e in checks
-        if e.severity == dg.AssetCheckSeverity.ERROR
-    )
+    told = [(e.severity, f"{e.check_name}: {e.description or 'see its metadata'}") for e in checks]
+    failed = tuple(text for severity, text in told if severity == dg.AssetCheckSeverity.ERROR)
+    warned = tuple(text for severity, text in told if severity == dg.AssetCheckSeverity.WARN)
     errors = tuple(message_of(event) for event in result.get_step_failure_events())
     metadata = {
         event.asset_key.to_user_string(): {k: v.value for k, v in event.materialization.metadata.items()}
         for event in result.get_asset_materialization_events()
         if event.asset_key is not None
     }
-    return RunOutcome(job_name, result.run_id, result.success, errors, failed, metadata)
+    return RunOutcome(job_name, result.run_id, result.success, errors, failed, warned, metadata)
 
 
 def message_of(event: dg.DagsterEvent) -> str:

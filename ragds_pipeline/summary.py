@@ -10,26 +10,28 @@ from pathlib import Path
 import pyarrow as pa
 
 from ragds_pipeline.claude.pricing import PRICES_AS_OF
+from ragds_pipeline.claude.spending import CallSum, books_of, total
 from ragds_pipeline.config import Settings
-from ragds_pipeline.filters.funnel import judge_steps, step
-from ragds_pipeline.filters.judges import JUDGES
-from ragds_pipeline.records import AskedRow, CostRow, Drop, FunnelStep, KbIssue, MissingRow, Verdict
+from ragds_pipeline.costs.sums import spent_rows
+from ragds_pipeline.funnel_view import WIDTH, bars, view
+from ragds_pipeline.records import CostRow, KbIssue, MissingRow, Outcome, RevalidatedItem, SpentRow
 from ragds_pipeline.resources import TABLES
 from ragds_pipeline.review.sheets import SheetFolder
 from ragds_pipeline.storage.metadata import dollars
 from ragds_pipeline.storage.schemas import to_records
 from ragds_pipeline.storage.tables import TableFile
-
-_WIDTH = 100
-_BAR = 24
+from ragds_pipeline.summary_no_answer import no_answer_files, no_answer_lines
 
 
 def summary(settings: Settings, source_version: str) -> str:
     """Return the summary of one revision; parts that have not been made yet say so."""
     tables = _Tables(settings.data_dir / TABLES, source_version)
     lines = [f"Revision {source_version} of {settings.kb_dir}", *_documents(tables), ""]
-    lines += _funnel(tables)
-    lines += ["", *_money(settings, tables), "", *_files(settings, tables, source_version)]
+    lines += _held_against(tables)
+    lines += _funnel(settings, source_version, tables)
+    if own := no_answer_lines(tables.get, tables.is_newer("no_answer_funnel", than="no_answer_candidates")):
+        lines += ["", *own]
+    lines += ["", *_money(settings, tables, source_version), "", *_files(settings, tables, source_version)]
     return "\n".join(lines)
 
 
@@ -62,7 +64,25 @@ def _documents(tables: _Tables) -> list[str]:
     return lines
 
 
-def _funnel(tables: _Tables) -> list[str]:
+def _held_against(tables: _Tables) -> list[str]:
+    """Return what became of the last frozen set in this revision, and which questions went stale."""
+    table = tables.get("revalidated_items")
+    items = to_records(RevalidatedItem, table) if table is not None else []
+    if not items:
+        return []
+    counts = Counter(item.outcome for item in items)
+    told = ", ".join(f"{counts[outcome]} {outcome.replace('_', ' ')}" for outcome in Outcome if counts[outcome])
+    lines = [f"Held against {items[0].baseline}: {told}"]
+    for item in items:
+        if item.outcome in (Outcome.TO_PEOPLE, Outcome.LOST):
+            lines += textwrap.wrap(f"{item.id} {item.question}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+            lines.append(f"    {item.outcome.replace('_', ' ')}, {item.document_path}: {item.why}"[:WIDTH])
+            if item.diff:
+                lines.append(f"    {' '.join(item.diff.split())}"[:WIDTH])
+    return [*lines, ""]
+
+
+def _funnel(settings: Settings, source_version: str, tables: _Tables) -> list[str]:
     plan = tables.get("question_plan")
     if plan is None:
         return ["Nothing has been planned yet: ragds run"]
@@ -70,66 +90,50 @@ def _funnel(tables: _Tables) -> list[str]:
     lines = [f"Funnel (planned: {planned} questions)"]
     if not tables.is_newer("candidates", than="question_plan"):
         return [*lines, "  the last run did not get through the filters; its error says why (ragds run, or the UI)"]
-    steps = _steps(tables)
-    most = max((each.came_in for each in steps), default=1) or 1
-    for each in steps:
-        bar = "█" * round(_BAR * each.kept / most)
-        lines.append(f"  {each.stage:<11} {each.came_in:>5} in  {each.kept:>5} kept  {each.dropped:>4} dropped  {bar}")
-        if why := ", ".join(f"{reason.reason} {reason.count}" for reason in each.reasons):
-            lines += textwrap.wrap(why, _WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
+    lines += bars(view(settings, source_version).steps)
     missing = to_records(MissingRow, table) if (table := tables.get("missing_questions")) is not None else []
     if missing:
         lines.append(f"  missing of the plan after all rounds: {sum(row.missing for row in missing)}")
-        lines += [f"    {row.document_path}, {row.type}: {row.missing} ({row.reasons})"[:_WIDTH] for row in missing[:8]]
+        lines += [f"    {row.document_path}, {row.type}: {row.missing} ({row.reasons})"[:WIDTH] for row in missing[:8]]
         if len(missing) > 8:
             lines.append(f"    … and {len(missing) - 8} more in the table missing_questions")
     return lines
 
 
-def _steps(tables: _Tables) -> list[FunnelStep]:
-    """Return the whole funnel, or as far as it goes before anything was reviewed."""
-    if (table := tables.get("funnel")) is not None and tables.is_newer("funnel", than="candidates"):
-        return to_records(FunnelStep, table)
-    drops = [d for name in ("draft_drops", "code_drops", "judge_drops", "top_up_drops") for d in _records(tables, name)]
-    made = tables.rows("drafts") + tables.rows("top_up_drafts")
-    unread = [d for d in drops if d.stage == "generate"]
-    by_code = [d for d in drops if d.stage == "code"]
-    said = to_records(Verdict, table) if (table := tables.get("verdicts")) is not None else []
-    asked = [judge for judge in JUDGES if any(verdict.stage == judge.name for verdict in said)]
-    judged = judge_steps(asked, said, drops)
-    return [
-        step("generate", made + len(unread), made, unread),
-        step("code", made, judged[0].came_in if judged else tables.rows("candidates"), by_code),
-        *judged,
-    ]
-
-
-def _records(tables: _Tables, asset: str) -> list[Drop]:
-    table = tables.get(asset)
-    return [] if table is None else to_records(Drop, table)
-
-
-def _money(settings: Settings, tables: _Tables) -> list[str]:
-    asked = [
-        row
-        for name in ("draft_requests", "top_up_requests")
-        if (table := tables.get(name)) is not None
-        for row in to_records(AskedRow, table)
-        if row.reply != "not_sent"
-    ]
-    paid = sum((Decimal(row.cost_usd) for row in asked), Decimal(0))
+def _money(settings: Settings, tables: _Tables, source_version: str) -> list[str]:
+    """Return what the ledger says was paid, by stage, and what the run was estimated at."""
+    books = books_of(settings, source_version)
+    whole = total(books.calls) if books is not None else CallSum()
     kept = tables.rows("golden_items") or tables.rows("candidates")
-    each = f", {dollars(paid / kept)} a kept item" if kept and paid else ""
-    lines = [f"Cost: {dollars(paid)} paid for {len(asked)} calls{each}"]
-    if (table := tables.get("cost_estimate")) is not None:
-        for row in to_records(CostRow, table):
-            lines.append(
-                f"  The first round of {row.calls} calls is estimated at {dollars(Decimal(row.list_cost_usd))} "
-                f"with {row.model} (prices of {PRICES_AS_OF}; cap {dollars(settings.claude.budget_usd)} a run)."
-            )
-    if asked and settings.claude.backend == "file":
+    each = f", {dollars(whole.cost_usd / kept)} a kept item" if kept and whole.cost_usd else ""
+    lines = [f"Cost: {dollars(whole.paid_usd)} paid for {whole.calls} calls ({whole.replayed} replayed){each}"]
+    if whole.paid_usd != whole.cost_usd:
+        lines.append(f"  Their replies cost {dollars(whole.cost_usd)} in all; other revisions paid the rest.")
+    by_stage: dict[str, list[SpentRow]] = {}
+    for row in spent_rows(books.calls) if books is not None else []:
+        by_stage.setdefault(row.stage, []).append(row)
+    for stage, rows in by_stage.items():
+        paid, cost = sum((r.paid_usd for r in rows), Decimal(0)), sum((r.cost_usd for r in rows), Decimal(0))
+        calls = sum(r.calls for r in rows)
+        lines.append(f"  {stage:<11} {calls:>5} calls  {dollars(paid):>9} paid  {dollars(cost):>9} the replies cost")
+    if books is not None and (owed := books.possibly_paid_usd + books.in_flight_usd):
+        lines.append(f"  {dollars(owed)} more may have been paid: replies lost, or in a batch (ragds batches)")
+    lines += _estimated(settings, tables)
+    if whole.calls and settings.claude.backend == "file":
         lines.append("  The replies are recordings; nothing was sent and nothing was paid.")
     return lines
+
+
+def _estimated(settings: Settings, tables: _Tables) -> list[str]:
+    if (table := tables.get("cost_estimate")) is None or not table.num_rows:
+        return []
+    rows = to_records(CostRow, table)
+    models = ", ".join(dict.fromkeys(row.model for row in rows))
+    calls, cost = sum(row.calls for row in rows), sum((Decimal(row.list_cost_usd) for row in rows), Decimal(0))
+    return [
+        f"  A run of about {calls} calls is estimated at {dollars(cost)} with {models} (prices of {PRICES_AS_OF}; cap "
+        f"{dollars(settings.claude.budget_usd)} a run)."
+    ]
 
 
 def _files(settings: Settings, tables: _Tables, source_version: str) -> list[str]:
@@ -139,10 +143,14 @@ def _files(settings: Settings, tables: _Tables, source_version: str) -> list[str
         sheets = sorted(folder.root.glob("review*.xlsx"), key=lambda path: (path.stat().st_mtime_ns, path.name))
         place = sheets[-1] if sheets else folder.root
         lines.append(f"  review sheet  {place} ({queue.num_rows} to decide; also as CSV)")
+    lines += no_answer_files(tables.get, folder.root)
     released = settings.data_dir / "golden" / source_version
     snapshots = [path for path in sorted(released.glob("snapshot-*")) if path.name[9:].isdigit()]
     if snapshots:
-        lines.append(f"  snapshot      {snapshots[-1]} ({tables.rows('golden_items')} items)")
+        without = tables.rows("no_answer_items")
+        lines.append(
+            f"  snapshot      {snapshots[-1]} ({tables.rows('golden_items')} items, {without} without an answer)"
+        )
     else:
         lines.append("  snapshot      none yet: ragds import <sheet>, then ragds freeze")
     if (views := settings.data_dir / "ragds.duckdb").exists():

@@ -9,15 +9,22 @@ from decimal import Decimal
 import dagster as dg
 import pyarrow as pa
 
-from ragds_pipeline.candidates.generate import first_requests, generate
+from ragds_pipeline.candidates.generate import generate
 from ragds_pipeline.candidates.plan import AskableDocument, plan_questions
 from ragds_pipeline.candidates.prompts import code_version, load_prompt
+from ragds_pipeline.candidates.revision_plan import (
+    fresh_starts,
+    grown,
+    is_first,
+    open_plan,
+    plan_revision,
+    questions_by_document,
+)
 from ragds_pipeline.claude import Claude, RepliesMissing
-from ragds_pipeline.claude.estimate import estimate
-from ragds_pipeline.config import ConfigError
-from ragds_pipeline.kb.outline import load_outlines
-from ragds_pipeline.records import AskedRow, CostRow, Draft, Drop, PlanRow
-from ragds_pipeline.resources import Project, claude_retries, kb_revisions
+from ragds_pipeline.config import ConfigError, Settings
+from ragds_pipeline.kb.outline import Outline, load_outlines
+from ragds_pipeline.records import AskedRow, Candidate, DocumentChange, Draft, Drop, PlanBasis, PlanRow
+from ragds_pipeline.resources import TABLES, Project, claude_retries, kb_revisions
 from ragds_pipeline.storage.metadata import Facts, dollars, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile, preview
@@ -46,24 +53,49 @@ def stopped(error: Exception) -> dg.Failure:
     return dg.Failure(str(error), metadata=metadata, allow_retries=False)
 
 
-@dg.asset(
-    partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS,
-    code_version="1",
+@dg.multi_asset(
+    outs={
+        "question_plan": dg.AssetOut(
+            description="How many questions of which kind are wanted from which document. In the first revision the "
+            "sum is exactly what was asked for; later what came over counts, and only new text is asked about.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="2",
+        ),
+        "plan_basis": dg.AssetOut(
+            description="How many questions the whole KB gets, and how large it is: the next plan grows from it.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+        ),
+    },
+    partitions_def=kb_revisions,
 )  # fmt: skip
-def question_plan(project: Project, kb_documents: TableFile) -> dg.MaterializeResult[pa.Table]:
-    """How many questions of which kind are asked from which document; the sum is exactly what was asked for."""
+def question_plan(
+    project: Project, kb_documents: TableFile, kb_changes: pa.Table, carried_candidates: pa.Table
+) -> Iterator[dg.MaterializeResult[pa.Table]]:
+    """Decide what to ask before anything is asked."""
     settings = project.settings()
     documents = askable(kb_documents)
+    changes, carried = to_records(DocumentChange, kb_changes), to_records(Candidate, carried_candidates)
+    basis = grown(settings.plan.questions, sum(d.characters for d in documents), _basis_before(settings, changes))
     try:
-        rows = plan_questions(settings.plan, documents)
+        target = plan_questions(settings.plan.model_copy(update={"questions": basis.questions}), documents)
     except ConfigError as error:
         raise stopped(error) from error
+    rows = plan_revision(target, carried, changes, settings.plan.chars_per_question)
     table = to_table(PlanRow, rows)
-    return dg.MaterializeResult(
+    yield dg.MaterializeResult(
+        asset_key="plan_basis",
+        value=to_table(PlanBasis, [basis]),
+        metadata={"questions": basis.questions, "characters": basis.characters},
+    )
+    yield dg.MaterializeResult(
+        asset_key="question_plan",
         value=table,
         metadata={
             "questions planned": sum(row.planned for row in rows),
             "questions asked for": settings.plan.questions,
+            "questions for a KB of this size": basis.questions,
+            "come over from the last frozen set": len(carried),
+            "to be asked now": sum(row.planned for row in open_plan(rows, carried)),
+            "asked about": "the whole KB" if is_first(changes) else "new and changed passages",
             "documents": len({row.document_path for row in rows}),
             "documents not shown to a model": kb_documents.num_rows - len(documents),
             "plan": markdown_table(preview(table, table.column_names, rows=100)),
@@ -71,49 +103,23 @@ def question_plan(project: Project, kb_documents: TableFile) -> dg.MaterializeRe
     )
 
 
-@dg.asset(
-    partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS,
-    code_version="1",
-)  # fmt: skip
-def cost_estimate(
-    context: dg.AssetExecutionContext,
-    project: Project,
-    kb_documents: TableFile,
-    kb_passages: TableFile,
-    question_plan: pa.Table,
-) -> dg.MaterializeResult[pa.Table]:
-    """What the first round of questions would cost, estimated from the lengths of its prompts; nothing is sent."""
-    settings = project.settings()
-    plan = to_records(PlanRow, question_plan)
-    outlines = load_outlines(kb_documents, kb_passages, {row.document_path for row in plan})
-    claude = _open(project, context)
-    requests = [shown.request for shown in first_requests(plan, outlines, settings)]
-    full, fresh = estimate(requests, claude.prices), claude.estimate(requests)
-    claude.close()
-    row = CostRow(
-        requests[0].task if requests else "generate_easy",
-        settings.claude.models.generator,
-        full.calls,
-        fresh.calls,
-        full.input_tokens,
-        full.output_tokens,
-        str(fresh.cost_usd),
-        str(full.cost_usd),
-    )
-    return dg.MaterializeResult(
-        value=to_table(CostRow, [row]),
-        metadata={
-            "calls": full.calls,
-            "calls to pay": fresh.calls,
-            "estimated cost": dollars(fresh.cost_usd),
-            "estimated cost without the ledger": dollars(full.cost_usd),
-            "cap for a run": dollars(settings.claude.budget_usd),
-            "model": row.model,
-        },
-    )
+def _basis_before(settings: Settings, changes: Sequence[DocumentChange]) -> PlanBasis | None:
+    """Return what the plan of the last frozen set was drawn up from, where it is still known."""
+    since = changes[0].since if changes else ""
+    table = TableFile(settings.data_dir / TABLES / "plan_basis" / f"{since}.parquet")
+    return next(table.records(PlanBasis)) if since and table.path.exists() else None
 
 
-def _open(project: Project, context: dg.AssetExecutionContext) -> Claude:
+def outlines_to_ask(
+    documents: TableFile, passages: TableFile, changes: pa.Table, plan: Sequence[PlanRow]
+) -> dict[str, Outline]:
+    """Return the outlines of the planned documents, limited to the passages that may be asked about."""
+    fresh = fresh_starts(to_records(DocumentChange, changes))
+    return load_outlines(documents, passages, {row.document_path for row in plan}, fresh)
+
+
+def open_door(project: Project, context: dg.AssetExecutionContext) -> Claude:
+    """Return the door to the model; a configuration that cannot be used ends the run with what to do."""
     try:
         return project.claude(context, project.settings())
     except ConfigError as error:
@@ -138,6 +144,7 @@ def _open(project: Project, context: dg.AssetExecutionContext) -> Claude:
     },
     partitions_def=kb_revisions,
     pool="claude",
+    deps=["cost_estimate"],  # it shows what this would cost before anything is sent
     retry_policy=claude_retries,
 )  # fmt: skip
 def drafts(
@@ -145,21 +152,24 @@ def drafts(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    kb_changes: pa.Table,
+    carried_candidates: pa.Table,
     question_plan: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
-    """Ask Claude for the questions of the plan."""
+    """Ask Claude for the questions of the plan that are not there yet."""
     settings = project.settings()
-    plan = to_records(PlanRow, question_plan)
-    outlines = load_outlines(kb_documents, kb_passages, {row.document_path for row in plan})
-    claude = _open(project, context)
+    carried = to_records(Candidate, carried_candidates)
+    plan = open_plan(to_records(PlanRow, question_plan), carried)
+    outlines = outlines_to_ask(kb_documents, kb_passages, kb_changes, plan)
+    claude = open_door(project, context)
     try:
-        made = generate(plan, outlines, {}, claude, settings)
+        made = generate(plan, outlines, questions_by_document(carried), claude, settings)
     except RepliesMissing as error:
         raise stopped(error) from error
     finally:
         claude.close()
     for key, table, facts in (
-        ("drafts", to_table(Draft, made.drafts), draft_facts(made.drafts)),
+        ("drafts", to_table(Draft, made.drafts), {**draft_facts(made.drafts), **cost_facts(claude)}),
         ("draft_drops", to_table(Drop, made.drops), drop_facts(made.drops)),
         ("draft_requests", to_table(AskedRow, made.asked), request_facts(made.asked)),
     ):
@@ -190,6 +200,25 @@ def drop_facts(drops: Sequence[Drop]) -> Facts:
     return {"dropped": len(drops), "by reason, with an example": markdown_table(rows)}
 
 
+def cost_facts(claude: Claude) -> Facts:
+    """Return the metadata of what a step asked and paid, by task and model."""
+    rows = [
+        {
+            "task": task, "model": model, "calls": each.calls, "replayed": each.replayed,
+            "unanswered": each.unanswered, "input": each.input_tokens, "output": each.output_tokens,
+            "cache write": each.cache_write_tokens, "cache read": each.cache_read_tokens,
+            "paid": dollars(each.paid_usd), "cost of the replies": dollars(each.cost_usd),
+        }
+        for (task, model), each in claude.costs.by_task.items()
+    ]  # fmt: skip
+    return {
+        "calls": sum(each.calls for each in claude.costs.by_task.values()),
+        "paid in this step": dollars(claude.costs.paid_usd),
+        "possibly paid in this step": dollars(claude.budget.possibly_paid_usd),
+        "cost by task": markdown_table(rows, "(no calls)"),
+    }
+
+
 def request_facts(asked: Sequence[AskedRow]) -> Facts:
     """Return the metadata of a table of requests: how many, and what they cost."""
     sent = [row for row in asked if row.reply != "not_sent"]
@@ -205,4 +234,4 @@ def request_facts(asked: Sequence[AskedRow]) -> Facts:
     }
 
 
-ASSETS = [question_plan, cost_estimate, drafts]
+ASSETS = [question_plan, drafts]

@@ -7,7 +7,7 @@ which questions there are already.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
@@ -15,7 +15,7 @@ from ragds_pipeline.candidates.apportion import two_way
 from ragds_pipeline.candidates.reading import STAGE, read_reply
 from ragds_pipeline.candidates.single_hop import Shown, build
 from ragds_pipeline.candidates.windows import Window, spread, windows
-from ragds_pipeline.claude import Claude, Failure, Reply
+from ragds_pipeline.claude import Claude, Failure, Reply, Request
 from ragds_pipeline.config import Settings
 from ragds_pipeline.kb.outline import Outline
 from ragds_pipeline.records import AskedRow, Difficulty, Draft, Drop, PlanRow
@@ -42,25 +42,45 @@ class Generated:
 
 Step = tuple[Window, dict[str, int]]
 
+Known = Callable[[Sequence[Request]], Mapping[str, Reply | Failure]]
+
 
 def steps(outline: Outline, planned: Mapping[str, int], settings: Settings, turn: int = 0) -> list[Step]:
     """Return the requests for one document in order: which window, and how many questions of each type."""
     total = sum(planned.values())
     limit = settings.candidates.questions_per_request
     shares: list[tuple[Window, int]] = []
-    for window, count in spread(total, windows(outline.passages, settings.candidates), turn):
+    for window, count in spread(total, windows(outline.askable, settings.candidates), turn):
         shares += [(window, min(limit, count - done)) for done in range(0, count, limit)]
     filled = two_way([(at, count) for at, (_, count) in enumerate(shares)], planned)
     return [(shares[at][0], {t: n for t, n in types.items() if n}) for at, types in filled]
 
 
-def first_requests(plan: Iterable[PlanRow], outlines: Mapping[str, Outline], settings: Settings) -> list[Shown]:
-    """Return every request of the first round as it would be without knowing earlier questions, to estimate cost."""
-    return [
-        build(outlines[path], window, asked, (), settings)
-        for path, planned in _by_document(plan, outlines).items()
-        for window, asked in steps(outlines[path], planned, settings)
-    ]
+def first_requests(
+    plan: Iterable[PlanRow], outlines: Mapping[str, Outline], settings: Settings, known: Known = lambda requests: {}
+) -> list[Shown]:
+    """Return every request of the first round, to estimate cost; nothing is sent.
+
+    Args:
+        known: Returns the replies that are there already. Where one is, the requests after it are those that will
+            really be sent; after one that is not, they lack the questions it will bring.
+    """
+    waiting = {
+        path: deque(steps(outlines[path], asked, settings)) for path, asked in _by_document(plan, outlines).items()
+    }
+    questions: dict[str, list[str]] = {path: [] for path in waiting}
+    built: dict[str, list[Shown]] = {path: [] for path in waiting}
+    while any(waiting.values()):
+        wave = [
+            build(outlines[path], *left.popleft(), questions[path], settings) for path, left in waiting.items() if left
+        ]
+        replies = known([shown.request for shown in wave])
+        for shown in wave:
+            built[shown.outline.path].append(shown)
+            if (reply := replies.get(shown.request.key)) is not None:
+                drafts, _ = read_reply(shown, reply, 0, settings.candidates.evidence_form)
+                questions[shown.outline.path] += [draft.question for draft in drafts]
+    return [shown for each in built.values() for shown in each]
 
 
 def generate(

@@ -35,7 +35,7 @@ def plan_questions(settings: PlanSettings, documents: Sequence[AskableDocument])
     ``chars_per_question`` characters; only if that leaves too little room in the whole KB is the limit lifted.
     Raises ConfigError where no document can be asked, or a share names a language that no document has.
     """
-    weights = _weights(settings, documents)
+    weights = weights_of(settings, documents)
     usable = [doc for doc in documents if weights[doc.path] > 0]
     if not usable:
         raise ConfigError(
@@ -64,7 +64,8 @@ def plan_questions(settings: PlanSettings, documents: Sequence[AskableDocument])
     return sorted(rows, key=lambda row: (row.document_path, row.difficulty, row.type))
 
 
-def _weights(settings: PlanSettings, documents: Sequence[AskableDocument]) -> dict[str, float]:
+def weights_of(settings: PlanSettings, documents: Sequence[AskableDocument]) -> dict[str, float]:
+    """Return the weight of each document, by path: its size times what ``plan.documents`` says; 0 for none at all."""
     specs = [(pathspec.GitIgnoreSpec.from_lines([p]), share) for p, share in settings.documents.items()]
     weights = {}
     for doc in documents:

@@ -5,10 +5,9 @@ For every request the sums hold: questions asked for (or rows returned, if more)
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import Any
 
+from ragds_pipeline.candidates.reply_rows import Unusable, holds_questions, listed, numbers_of, rows_of, text_of
 from ragds_pipeline.candidates.single_hop import Shown, evidence_key
 from ragds_pipeline.claude import Failure, FailureReason, Reply
 from ragds_pipeline.claude.json_reader import UnreadableReply, read_json
@@ -33,34 +32,28 @@ REASONS = {
 """Every reason for which reading drops a row."""
 
 
-class _Unusable(Exception):
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(detail)
-        self.reason, self.detail = reason, detail
-
-
 def read_reply(shown: Shown, reply: Reply | Failure, round_: int, form: str) -> tuple[list[Draft], list[Drop]]:
     """Return the drafts and the dropped rows of one reply."""
     if isinstance(reply, Failure) and not (reply.reason is FailureReason.TRUNCATED and reply.text):
         reason = f"reply_{reply.reason}"
         return [], [_drop(shown, round_, reason, reply.detail) for _ in range(shown.total)]
     try:
-        found = read_json(reply.text, _holds_questions)
+        found = read_json(reply.text, holds_questions)
     except UnreadableReply as error:
         return [], [_drop(shown, round_, "reply_unreadable", str(error), reply.text) for _ in range(shown.total)]
-    rows = _rows(found.value)
+    rows = rows_of(found.value)
     cut = found.truncated or isinstance(reply, Failure)
     drafts: list[Draft] = []
     drops: list[Drop] = []
     for at, row in enumerate(rows):
         try:
             if len(drafts) >= shown.total:
-                raise _Unusable("beyond_request", f"{shown.total} were asked for")
+                raise Unusable("beyond_request", f"{shown.total} were asked for")
             if found.truncated and at == len(rows) - 1:
                 # It may look whole and yet lack a digit of its last sentence number.
-                raise _Unusable("row_truncated", "the reply ended inside this row, or right after it")
+                raise Unusable("row_truncated", "the reply ended inside this row, or right after it")
             drafts.append(_draft(shown, row, round_, form, reply.model))
-        except _Unusable as error:
+        except Unusable as error:
             drops.append(_drop(shown, round_, error.reason, error.detail, canonical_json(row), row))
     for _ in range(shown.total - len(rows)):
         detail = f"{len(rows)} of {shown.total} came back" + (", the reply ended early" if cut else "")
@@ -68,27 +61,15 @@ def read_reply(shown: Shown, reply: Reply | Failure, round_: int, form: str) -> 
     return drafts, drops
 
 
-def _holds_questions(value: Any) -> bool:
-    if isinstance(value, dict):
-        return isinstance(value.get("questions"), list | dict) or "question" in value
-    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
-
-
-def _rows(value: Any) -> list[Any]:
-    if isinstance(value, dict) and "questions" in value:
-        value = value["questions"]
-    return value if isinstance(value, list) else [value]
-
-
 def _draft(shown: Shown, row: Any, round_: int, form: str, model: str) -> Draft:
     if not isinstance(row, dict):
-        raise _Unusable("row_not_an_object", f"found {canonical_json(row)[:80]}")
-    question = _text(row.get("question"), "question_missing")
-    answer = _text(row.get("answer"), "answer_missing")
-    type_ = _text(row.get("type"), "type_unknown").lower()
+        raise Unusable("row_not_an_object", f"found {canonical_json(row)[:80]}")
+    question = text_of(row.get("question"), "question_missing")
+    answer = text_of(row.get("answer"), "answer_missing")
+    type_ = text_of(row.get("type"), "type_unknown").lower()
     known = {name.lower(): name for name in shown.vocabulary}
     if type_ not in known:
-        raise _Unusable("type_unknown", f"{type_!r} is none of {', '.join(shown.vocabulary)}")
+        raise Unusable("type_unknown", f"{type_!r} is none of {', '.join(shown.vocabulary)}")
     quotes = _quotes(shown, row, form)
     doc = shown.outline.document
     return Draft(
@@ -113,49 +94,19 @@ def _draft(shown: Shown, row: Any, round_: int, form: str, model: str) -> Draft:
     )
 
 
-def _text(value: Any, reason: str) -> str:
-    """Return the text of a field; an object around a single text is that text."""
-    if isinstance(value, dict) and len(value) == 1:
-        (value,) = value.values()
-    if isinstance(value, str) and value.strip():
-        if printable(value) != value:
-            raise _Unusable("text_broken", f"half a character in {printable(value)[:80]}")
-        return value.strip()
-    raise _Unusable(reason, f"found {canonical_json(value)[:80]}")
-
-
 def _quotes(shown: Shown, row: dict[str, Any], form: str) -> list[Quote]:
     value = row.get(evidence_key(form), row.get("evidence", row.get("evidence_ids")))
-    values = value if isinstance(value, list) else [value] if value not in (None, "", {}) else []
+    values = listed(value)
     if form == "quotes":
-        quotes = [Quote(text, -1, -1) for text in (_text(item, "evidence_missing") for item in values)]
+        quotes = [Quote(text, -1, -1) for text in (text_of(item, "evidence_missing") for item in values)]
     else:
         try:
-            quotes = shown.numbered.quotes([number for item in values for number in _numbers(item)])
+            quotes = shown.numbered.quotes(numbers_of(values))
         except IndexError as error:
-            raise _Unusable("sentence_unknown", f"{error} shown; evidence {canonical_json(value)[:80]}") from error
+            raise Unusable("sentence_unknown", f"{error} shown; evidence {canonical_json(value)[:80]}") from error
     if not quotes:
-        raise _Unusable("evidence_missing", f"found {canonical_json(value)[:80]}")
+        raise Unusable("evidence_missing", f"found {canonical_json(value)[:80]}")
     return quotes
-
-
-_RANGE = re.compile(r"\[?\s*(\d{1,6})\s*\]?(?:\s*(?:-|–|to)\s*\[?\s*(\d{1,6})\s*\]?)?")
-
-
-def _numbers(item: Any) -> Iterator[int]:
-    """Yield the sentence numbers in ``7``, ``7.0``, ``"7"``, ``"[7]"`` or ``"7-9"``."""
-    if isinstance(item, bool):
-        raise _Unusable("sentence_unknown", f"found {item}")
-    if isinstance(item, int) or (isinstance(item, float) and item.is_integer()):
-        yield int(item)
-        return
-    match = _RANGE.fullmatch(item.strip()) if isinstance(item, str) else None
-    if match is None:
-        raise _Unusable("sentence_unknown", f"found {canonical_json(item)[:80]}")
-    first, last = int(match[1]), int(match[2] or match[1])
-    if last < first or last - first > 200:
-        raise _Unusable("sentence_unknown", f"found {item!r}")
-    yield from range(first, last + 1)
 
 
 def _drop(shown: Shown, round_: int, reason: str, detail: str, payload: str = "", row: Any = None) -> Drop:

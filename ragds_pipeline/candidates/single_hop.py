@@ -83,7 +83,7 @@ def build(
     structured = settings.claude.structured_outputs
     system = prompt.fill(
         evidence_rule=_EVIDENCE_RULES[form],
-        language=_language_name(outline.language),
+        language=language_name(outline.language),
         output_rule=_output_rule(form, structured),
     )
     body = shown.render() if form == "sentences" else outline.text[window.start_char : window.end_char].strip()
@@ -117,7 +117,8 @@ def build(
     return Shown(request, outline, window, dict(asked), tuple(settings.plan.types), shown)
 
 
-def _language_name(code: str) -> str:
+def language_name(code: str) -> str:
+    """Return a language as prompts name it."""
     return "whatever it is" if code == "und" else LANGUAGE_NAMES.get(code, code)
 
 

@@ -29,14 +29,18 @@ class Window:
 
 
 def windows(passages: Sequence[Passage], settings: CandidateSettings) -> list[Window]:
-    """Cut one document's passages into windows of at most ``request_max_chars`` (one passage may be longer)."""
+    """Cut one document's passages into windows of at most ``request_max_chars`` (one passage may be longer).
+
+    Where ``passages`` leave out a part of the document, no window reaches across it.
+    """
     if settings.unit == "passage":
         single = [Window(p.document_path, p.start_char, p.end_char) for p in passages]
         return [w for w in single if w.characters >= MIN_PASSAGE_CHARS] or single
     found: list[Window] = []
     for passage in passages:
         last = found[-1] if found else None
-        if last is not None and passage.end_char - last.start_char <= settings.request_max_chars:
+        joins = last is not None and passage.start_char == last.end_char
+        if last is not None and joins and passage.end_char - last.start_char <= settings.request_max_chars:
             found[-1] = Window(last.document_path, last.start_char, passage.end_char)
         else:
             found.append(Window(passage.document_path, passage.start_char, passage.end_char))

@@ -117,12 +117,17 @@ class Admission:
             with self._settled:
                 self._settled.wait_for(lambda: self._settlements != seen or self._impatient.is_set(), LOOK_AGAIN_S)  # noqa: B023
 
-    def settle(self, connection: sa.Connection, key: str, cost_usd: Decimal, new: bool) -> None:
-        """Replace a reserve by what was really spent, in the transaction that stores the reply."""
+    def settle(self, connection: sa.Connection, key: str, cost_usd: Decimal, new: bool, batch: bool = False) -> None:
+        """Replace a reserve by what was really spent, in the transaction that stores the reply.
+
+        A reply out of a batch settles what an earlier run, or another process, reserved for it as well.
+        """
         ended = accounts.end_claim(connection, key, self._caller)
         # A reply that is there already, and that this caller did not claim, was paid by the one who put it there.
         spent = units(cost_usd) if new or ended else 0
         accounts.move(connection, self._caller, spent=spent, in_flight=-self._reserved.get(key, 0) if ended else 0)
+        if batch:
+            accounts.collected(connection, key)
 
     def settled(self, key: str, cost_usd: Decimal) -> None:
         """Take note that a settlement is committed."""
@@ -158,6 +163,16 @@ class Admission:
         with self._settled:
             self._reserved[request.key] = 0
             self._budget.possibly_paid_usd += dollars(amount)
+
+    def owe(self, request: Request) -> None:
+        """Keep the reserve of a request whose batch cannot be reached now, until somebody collects that batch."""
+        key = request.key
+        if key not in self._reserved:
+            return  # it is in a batch of an earlier run, which counts it
+        amount = self._reserved[key]
+        self._writer.run(lambda connection: accounts.write_off(connection, key, self._caller, amount, "batch"))
+        self._budget.possibly_paid_usd += dollars(amount)
+        self.settled(key, Decimal(0))
 
     def free(self, keys: Iterable[str]) -> set[str]:
         """Return those of ``keys`` that no running caller has in hand."""

@@ -19,34 +19,11 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from ragds_pipeline.claude.database import Writer
+from ragds_pipeline.claude.accounts import forgive
+from ragds_pipeline.claude.database import Writer, batch_items, batches, claims, owed, replies
 from ragds_pipeline.claude.process_identity import is_gone, this_process
 
 T = TypeVar("T")
-
-_metadata = sa.MetaData()
-
-_batches = sa.Table(
-    "batches",
-    _metadata,
-    sa.Column("intent", sa.String(32), primary_key=True),
-    sa.Column("server", sa.Text, nullable=False),
-    sa.Column("batch_id", sa.Text, unique=True),
-    sa.Column("newest_before", sa.Text, nullable=False),
-    sa.Column("size", sa.Integer, nullable=False),
-    sa.Column("owner", sa.Text, nullable=False),
-    sa.Column("lease_until", sa.Float, nullable=False),
-    sa.Column("created_at", sa.Float, nullable=False),
-    sa.Column("state", sa.String(8), nullable=False),
-)
-
-_items = sa.Table(
-    "batch_items",
-    _metadata,
-    sa.Column("key", sa.String(64), primary_key=True),
-    sa.Column("server", sa.Text, primary_key=True),
-    sa.Column("intent", sa.String(32), nullable=False, index=True),
-)
 
 _CHUNK = 500
 """Keys in one statement; SQLite allows 32,766 variables, older builds 999."""
@@ -67,13 +44,29 @@ class Intent:
     lease_until: float
 
 
+@dataclass(frozen=True, slots=True)
+class OpenBatch:
+    """A batch, made or perhaps made, whose replies are not all in the ledger."""
+
+    intent: str
+    batch_id: str | None
+    """The API's id; None while it is not known whether the batch exists."""
+    server: str
+    created_at: float
+    requests: int
+    """How many are tied to it."""
+    unanswered: int
+    """Those of them that have no reply in the ledger."""
+    counted: int
+    """What caps count for the unanswered ones, in units of money."""
+
+
 class BatchStore:
-    """Batches and the requests in them, in the ledger's database."""
+    """Batches and the requests in them, in the ledger's database (opened by ``open_engine``)."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         self._writer = Writer(engine)
-        self._write(_metadata.create_all)
 
     def _write(self, change: Callable[[sa.Connection], T]) -> T:
         # All of it must survive a power cut: what is lost here is paid twice.
@@ -85,8 +78,8 @@ class BatchStore:
         found: dict[str, str] = {}
         with self._engine.connect() as connection:
             for chunk in _chunks(wanted):
-                query = sa.select(_items.c.key, _items.c.intent).where(
-                    _items.c.server == server, _items.c.key.in_(chunk)
+                query = sa.select(batch_items.c.key, batch_items.c.intent).where(
+                    batch_items.c.server == server, batch_items.c.key.in_(chunk)
                 )
                 found.update((key, intent) for key, intent in connection.execute(query))
         return found
@@ -107,8 +100,8 @@ class BatchStore:
         items = [{"key": key, "server": server, "intent": intent.id} for key in sorted(keys)]
 
         def change(connection: sa.Connection) -> None:
-            connection.execute(_batches.insert(), row)
-            connection.execute(_items.insert(), items)
+            connection.execute(batches.insert(), row)
+            connection.execute(batch_items.insert(), items)
 
         try:
             self._write(change)
@@ -118,7 +111,7 @@ class BatchStore:
 
     def intent(self, intent_id: str) -> Intent | None:
         """Return an intent, or None if it was given up because its batch never existed."""
-        query = sa.select(_batches).where(_batches.c.intent == intent_id, _batches.c.state != "void")
+        query = sa.select(batches).where(batches.c.intent == intent_id, batches.c.state != "void")
         with self._engine.connect() as connection:
             row = connection.execute(query).mappings().first()
         if row is None:
@@ -131,17 +124,19 @@ class BatchStore:
     def keys(self, intent_id: str) -> set[str]:
         """Return the keys of the requests in an intent."""
         with self._engine.connect() as connection:
-            return set(connection.execute(sa.select(_items.c.key).where(_items.c.intent == intent_id)).scalars())
+            return set(
+                connection.execute(sa.select(batch_items.c.key).where(batch_items.c.intent == intent_id)).scalars()
+            )
 
     def known_batches(self, server: str) -> set[str]:
         """Return the ids of all batches that belong to an intent."""
-        query = sa.select(_batches.c.batch_id).where(_batches.c.server == server, _batches.c.batch_id.is_not(None))
+        query = sa.select(batches.c.batch_id).where(batches.c.server == server, batches.c.batch_id.is_not(None))
         with self._engine.connect() as connection:
             return {str(batch_id) for batch_id in connection.execute(query).scalars()}
 
     def created(self, intent: Intent, batch_id: str) -> None:
         """Commit that the intent's batch exists under ``batch_id``; it is on disk when this returns."""
-        change = _batches.update().where(_batches.c.intent == intent.id, _batches.c.state == "intent")
+        change = batches.update().where(batches.c.intent == intent.id, batches.c.state == "intent")
         self._write(lambda connection: connection.execute(change.values(batch_id=batch_id, state="created", owner="")))
 
     def take_over(self, intent: Intent, lease_s: float) -> bool:
@@ -153,9 +148,9 @@ class BatchStore:
         if intent.owner and _now() < intent.lease_until and not is_gone(intent.owner):
             return False
         change = (
-            _batches.update()
-            .where(_batches.c.intent == intent.id, _batches.c.state == "intent")
-            .where(_batches.c.owner == intent.owner, _batches.c.lease_until == intent.lease_until)
+            batches.update()
+            .where(batches.c.intent == intent.id, batches.c.state == "intent")
+            .where(batches.c.owner == intent.owner, batches.c.lease_until == intent.lease_until)
             .values(owner=this_process(), lease_until=_now() + lease_s)
         )
         return self._write(lambda connection: connection.execute(change).rowcount == 1)
@@ -169,38 +164,91 @@ class BatchStore:
         self._hold(intent, "", 0.0)
 
     def _hold(self, intent: Intent, owner: str, until: float) -> None:
-        change = _batches.update().where(_batches.c.intent == intent.id, _batches.c.owner == this_process())
+        change = batches.update().where(batches.c.intent == intent.id, batches.c.owner == this_process())
         self._write(lambda connection: connection.execute(change.values(owner=owner, lease_until=until)))
 
     def void(self, intent: Intent) -> None:
-        """Commit that the intent's batch does not exist, or can no longer be read; its requests are free again."""
-        self._write(lambda connection: _give_up(connection, intent.id))
+        """Commit that the intent's batch does not exist; its requests are free again, and nothing was paid."""
+
+        def change(connection: sa.Connection) -> None:
+            forgive(connection, _give_up(connection, intent.id))
+
+        self._write(change)
+
+    def lose(self, intent: Intent) -> None:
+        """Commit that the batch's results can no longer be had; its requests are free, and stay counted as paid."""
+        self._write(lambda connection: _lose(connection, intent.id))
 
     def untie(self, intent: Intent, keys: Sequence[str]) -> None:
         """Free the requests that the intent's batch ended without answering, which costs nothing."""
 
         def change(connection: sa.Connection) -> None:
             for chunk in _chunks(keys):
-                connection.execute(_items.delete().where(_items.c.intent == intent.id, _items.c.key.in_(chunk)))
+                connection.execute(
+                    batch_items.delete().where(batch_items.c.intent == intent.id, batch_items.c.key.in_(chunk))
+                )
+            forgive(connection, keys)
 
         if keys:
             self._write(change)
 
-    def forget(self, batch_id: str) -> int:
-        """Free all requests of a batch that cannot be reached any more; return how many. They may be paid again."""
+    def open_batches(self) -> list[OpenBatch]:
+        """Return the batches of all servers whose replies are not all in the ledger, oldest first."""
+        unanswered = sa.case((replies.c.key.is_(None), 1), else_=0)
+        counted = sa.func.coalesce(owed.c.amount, 0) + sa.func.coalesce(claims.c.reserved, 0)
+        found = (
+            batches.join(batch_items, batch_items.c.intent == batches.c.intent)
+            .outerjoin(replies, replies.c.key == batch_items.c.key)
+            .outerjoin(owed, owed.c.key == batch_items.c.key)
+            .outerjoin(claims, claims.c.key == batch_items.c.key)
+        )
+        told = (batches.c.intent, batches.c.batch_id, batches.c.server, batches.c.created_at)
+        query = (
+            sa.select(*told, sa.func.count(), sa.func.sum(unanswered), sa.func.sum(counted * unanswered))
+            .select_from(found)
+            .where(batches.c.state != "void")
+            .group_by(*told)
+            .having(sa.func.sum(unanswered) > 0)
+            .order_by(batches.c.created_at, batches.c.intent)
+        )
+        with self._engine.connect() as connection:
+            return [OpenBatch(*row[:4], *(int(number) for number in row[4:])) for row in connection.execute(query)]
+
+    def holds_any(self) -> bool:
+        """Return whether there is any request in any batch; quick, so that most runs ask nothing further."""
+        with self._engine.connect() as connection:
+            return connection.execute(sa.select(batch_items.c.key).limit(1)).first() is not None
+
+    def forget(self, batch: str) -> int:
+        """Free all requests of a batch that cannot be reached any more; return how many. They may be paid again.
+
+        What the caps count for them stays counted: that batch may have been paid as well.
+
+        Args:
+            batch: The API's id, or that of the intent.
+        """
 
         def change(connection: sa.Connection) -> int:
-            query = sa.select(_batches.c.intent).where(_batches.c.batch_id == batch_id)
-            intent_id = connection.execute(query).scalar()
-            return 0 if intent_id is None else _give_up(connection, intent_id)
+            named = (batches.c.batch_id == batch) | (batches.c.intent == batch)
+            intent_id = connection.execute(sa.select(batches.c.intent).where(named)).scalar()
+            return 0 if intent_id is None else _lose(connection, intent_id)
 
         return self._write(change)
 
 
-def _give_up(connection: sa.Connection, intent_id: str) -> int:
-    freed = connection.execute(_items.delete().where(_items.c.intent == intent_id)).rowcount
-    connection.execute(_batches.update().where(_batches.c.intent == intent_id).values(state="void"))
-    return int(freed)
+def _give_up(connection: sa.Connection, intent_id: str) -> list[str]:
+    """Free the requests of an intent and return their keys."""
+    keys = list(connection.execute(sa.select(batch_items.c.key).where(batch_items.c.intent == intent_id)).scalars())
+    connection.execute(batch_items.delete().where(batch_items.c.intent == intent_id))
+    connection.execute(batches.update().where(batches.c.intent == intent_id).values(state="void"))
+    return keys
+
+
+def _lose(connection: sa.Connection, intent_id: str) -> int:
+    keys = _give_up(connection, intent_id)
+    for chunk in _chunks(keys):
+        connection.execute(owed.delete().where(owed.c.key.in_(chunk)))  # the callers' sums keep it
+    return len(keys)
 
 
 def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:

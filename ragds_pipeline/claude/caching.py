@@ -98,6 +98,12 @@ def plan_caching(requests: Sequence[Request], ttl: Ttl) -> CachePlan:
     return CachePlan(ttl, prefixes)
 
 
+def cacheable(params: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how long a request is up to the end of its system prompt, estimated, and the least its model caches."""
+    least = MINIMUM_TOKENS.get(str(params["model"]), MINIMUM_OF_OTHERS)
+    return text_tokens(_beginning(params, "system") or ""), least
+
+
 def leader_first(requests: Sequence[Request], plan: CachePlan) -> tuple[list[Request], list[Request]]:
     """Return the requests in two waves: first one for each prefix and all that share none, then the fan-out."""
     waits = {request.key for request in requests if request.key in plan.prefixes}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import anthropic
@@ -30,7 +30,9 @@ class Problem:
     """True where every request would fail; False where it is worth a warning."""
 
 
-def check_models(settings: ClaudeSettings, client: anthropic.Anthropic | str, max_tokens: int = 0) -> list[Problem]:
+def check_models(
+    settings: ClaudeSettings, client: anthropic.Anthropic | str, max_tokens: int = 0, others: Collection[str] = ()
+) -> list[Problem]:
     """Return what is wrong with the configured models, those that stop a run first.
 
     Each model is asked about once in a process.
@@ -39,6 +41,7 @@ def check_models(settings: ClaudeSettings, client: anthropic.Anthropic | str, ma
         settings: Their models, effort, thinking and ``structured_outputs`` are what is checked.
         client: A client, or the API key to make one with.
         max_tokens: The longest reply that will be asked for.
+        others: Models that are asked besides those of the tasks, each with its own effort and thinking.
     """
     opened = (
         anthropic.Anthropic(api_key=client, base_url=settings.base_url, max_retries=2, timeout=_CHECK_TIMEOUT_S)
@@ -47,7 +50,7 @@ def check_models(settings: ClaudeSettings, client: anthropic.Anthropic | str, ma
     )
     problems = [Problem(text, stops=False) for text in model_warnings(settings)]
     with opened as asked:
-        for model in settings.models.ids:
+        for model in dict.fromkeys((*settings.models.ids, *others)):
             if _UNREACHED in problems:
                 break
             tasks = [task for task in TASKS if getattr(settings.models, task) == model]
@@ -57,6 +60,9 @@ def check_models(settings: ClaudeSettings, client: anthropic.Anthropic | str, ma
                 continue
             for task in tasks:
                 problems += _misfits(info, task, settings.task(task), settings, max_tokens)
+            if not tasks:
+                plain = TaskModel(model, None, None)
+                problems += _misfits(info, "filters.judges.closed_book_models", plain, settings, max_tokens)
     return sorted(dict.fromkeys(problems), key=lambda problem: not problem.stops)
 
 
@@ -116,7 +122,9 @@ def _unknown(client: anthropic.Anthropic, model: str) -> Problem:
         return _NO_ENDPOINT
     near = difflib.get_close_matches(model, ids, n=1)
     hint = f"perhaps {near[0]} is meant" if near else f"it has {', '.join(ids[:12])}"
-    return Problem(f"{model} is not a model of this server ({hint}); change claude.models", stops=True)
+    return Problem(
+        f"{model} is not a model of this server ({hint}); change claude.models or what else names it", stops=True
+    )
 
 
 def _misfits(
@@ -124,11 +132,12 @@ def _misfits(
 ) -> Iterator[Problem]:
     """Yield what a model cannot do of what its task asks for."""
     name = f"{task}: {info.id}"
+    setting = f"claude.models.{task}" if task in TASKS else task
     if info.lifecycle == "retired":
-        yield Problem(f"{name} is retired; set claude.models.{task} to a current model", stops=True)
+        yield Problem(f"{name} is retired; set {setting} to a current model", stops=True)
     elif info.lifecycle == "deprecated":
         until = f" and ends on {info.retires_at:%Y-%m-%d}" if info.retires_at else ""
-        yield Problem(f"{name} is deprecated{until}; set claude.models.{task} to a current model", stops=False)
+        yield Problem(f"{name} is deprecated{until}; set {setting} to a current model", stops=False)
     if info.max_tokens and max_tokens > info.max_tokens:
         yield Problem(f"{name} replies with at most {info.max_tokens} tokens; {max_tokens} are asked for", stops=True)
     can = info.capabilities

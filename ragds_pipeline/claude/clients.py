@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import ssl
+from functools import cache
+from typing import Any
 
 import anthropic
+import httpx2
 
 from ragds_pipeline.config import ClaudeSettings, ConfigError
 
@@ -22,19 +26,26 @@ def open_client(settings: ClaudeSettings, api_key: str) -> Client:
     Raises:
         ConfigError: If the provider's extra is not installed, or its region or project is not set.
     """
+    if settings.provider != "anthropic":
+        _check_extra(settings.provider)
+    http = anthropic.DefaultAsyncHttpxClient(verify=_tls(), timeout=settings.timeout_s)
+    common: dict[str, Any] = {
+        "base_url": settings.base_url, "max_retries": 0, "timeout": settings.timeout_s, "http_client": http,
+    }  # fmt: skip
     if settings.provider == "anthropic":
-        return anthropic.AsyncAnthropic(
-            api_key=api_key, base_url=settings.base_url, max_retries=0, timeout=settings.timeout_s
-        )
-    _check_extra(settings.provider)
+        return anthropic.AsyncAnthropic(api_key=api_key, **common)
     try:
         if settings.provider == "bedrock":
-            return anthropic.AsyncAnthropicBedrock(
-                base_url=settings.base_url, max_retries=0, timeout=settings.timeout_s
-            )
-        return anthropic.AsyncAnthropicVertex(base_url=settings.base_url, max_retries=0, timeout=settings.timeout_s)
+            return anthropic.AsyncAnthropicBedrock(**common)
+        return anthropic.AsyncAnthropicVertex(**common)
     except ValueError as error:
         raise ConfigError(f"claude.provider: {settings.provider}: {error}") from error
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    # Reading the certificates takes longer than ten calls, and every client of a run would do it again.
+    return httpx2.create_ssl_context()
 
 
 def credentials(settings: ClaudeSettings) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -67,6 +67,51 @@ claims = sa.Table(
     sa.Column("reserved", sa.BigInteger, nullable=False),
 )
 """One row a request that is under way, and who has it in hand."""
+
+owed = sa.Table(
+    "owed",
+    metadata,
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("caller", sa.String(32), nullable=False, index=True),
+    sa.Column("amount", sa.BigInteger, nullable=False),
+)
+"""One row a request in a batch that nobody follows just now: what its caller counts as possibly paid, until somebody
+collects the batch and it is known."""
+
+uses = sa.Table(
+    "uses",
+    metadata,
+    sa.Column("partition", sa.Text, primary_key=True),
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("item", sa.Text, nullable=False),
+    sa.Column("model", sa.Text, nullable=False),
+)
+"""One row a request and revision that asked it, whoever paid for the reply and whether there is one."""
+
+batches = sa.Table(
+    "batches",
+    metadata,
+    sa.Column("intent", sa.String(32), primary_key=True),
+    sa.Column("server", sa.Text, nullable=False),
+    sa.Column("batch_id", sa.Text, unique=True),
+    sa.Column("newest_before", sa.Text, nullable=False),
+    sa.Column("size", sa.Integer, nullable=False),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("lease_until", sa.Float, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("state", sa.String(8), nullable=False),
+)
+"""One row a message batch that was to be made; see ``batch_store``."""
+
+batch_items = sa.Table(
+    "batch_items",
+    metadata,
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("server", sa.Text, primary_key=True),
+    sa.Column("intent", sa.String(32), nullable=False, index=True),
+)
+"""One row a request and server: the batch that it is in."""
 
 _WRITE_LOCK = 7_236_101_940
 """Number of the advisory lock that makes PostgreSQL take one writer at a time, as SQLite does by itself."""
@@ -127,6 +172,38 @@ def _complete_tables(connection: sa.Connection) -> None:
     present = {column["name"] for column in sa.inspect(connection).get_columns("replies")}
     if "partition" not in present:  # a ledger of version 0.1, which had everything else
         connection.exec_driver_sql("ALTER TABLE replies ADD COLUMN \"partition\" TEXT NOT NULL DEFAULT ''")
+
+
+class Prepared:
+    """A statement that is compiled once for each kind of database, for what is run for every call or every reply.
+
+    SQLAlchemy works for longer on such a statement, each time, than the database does. Parameters are given by name and
+    results come as the driver's own tuples.
+    """
+
+    def __init__(self, statement: sa.sql.ClauseElement, columns: Sequence[str] | None = None) -> None:
+        self._statement = statement
+        self._columns = columns
+        self._compiled: dict[str, tuple[str, list[str] | None]] = {}
+
+    def on(self, connection: sa.Connection, parameters: Mapping[str, Any]) -> sa.CursorResult[Any]:
+        """Run it."""
+        name = connection.dialect.name
+        if name not in self._compiled:
+            made: Any = self._statement.compile(dialect=connection.dialect, column_keys=self._columns)
+            self._compiled[name] = (made.string, made.positiontup if made.positional else None)
+        text, order = self._compiled[name]
+        given: Any = parameters if order is None else tuple([parameters[each] for each in order])
+        return connection.exec_driver_sql(text, given)
+
+
+def select_by_key(connection: sa.Connection, table: sa.Table, columns: Sequence[str], keys: Sequence[str]) -> list[Any]:
+    """Return the rows of ``table`` with these keys, in no order; ``keys`` are few enough for one statement."""
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    names = ", ".join(columns)
+    # Names of our own columns and table; the keys are parameters.
+    text = f"SELECT {names} FROM {table.name} WHERE key IN ({', '.join([mark] * len(keys))})"  # noqa: S608
+    return list(connection.exec_driver_sql(text, tuple(keys)).fetchall())
 
 
 class _Work(Generic[T]):

@@ -69,6 +69,7 @@ def estimate(
     batch: bool = False,
     caching: CachePlan | None = None,
     counted: Mapping[str, float] | None = None,
+    output_tokens: int | None = None,
 ) -> Estimate:
     """Return what the requests would cost.
 
@@ -79,19 +80,20 @@ def estimate(
         caching: The marks that would be set; of each shared beginning, the first request writes it and the others
             read it, which is the best case. Without it nothing is taken to be cached.
         counted: By model, the ratio of counted tokens to those told from lengths (``count_sample``).
+        output_tokens: What a reply is taken to have, thinking included; ``EXPECTED_OUTPUT_TOKENS`` by default.
     """
     asked = list(requests)
     seen: set[str] = set()
-    input_tokens = output_tokens = cached = 0
+    prompt_sum = reply_sum = cached = 0
     cost = Decimal(0)
     for request in asked:
         ratio = (counted or {}).get(request.model, 1.0)
-        usage = _usage(request, caching, seen, ratio)
-        input_tokens += usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
+        usage = _usage(request, caching, seen, ratio, output_tokens or EXPECTED_OUTPUT_TOKENS)
+        prompt_sum += usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
         cached += usage.cache_read_input_tokens
-        output_tokens += usage.output_tokens
+        reply_sum += usage.output_tokens
         cost += prices.cost(request.model, usage, batch)
-    return Estimate(len(asked), input_tokens, output_tokens, cost, cached, _basis(batch, caching, counted))
+    return Estimate(len(asked), prompt_sum, reply_sum, cost, cached, _basis(batch, caching, counted))
 
 
 def count_sample(requests: Sequence[Request], client: anthropic.Anthropic) -> dict[str, float]:
@@ -141,9 +143,9 @@ def _count(client: anthropic.Anthropic, request: Request) -> int | None:
     return tokens if isinstance(tokens, int) else None
 
 
-def _usage(request: Request, caching: CachePlan | None, seen: set[str], ratio: float) -> Usage:
+def _usage(request: Request, caching: CachePlan | None, seen: set[str], ratio: float, reply: int) -> Usage:
     prompt = int(prompt_tokens(request.params) * ratio)
-    output = min(EXPECTED_OUTPUT_TOKENS, int(request.params.get("max_tokens", EXPECTED_OUTPUT_TOKENS)))
+    output = min(reply, int(request.params.get("max_tokens", reply)))
     prefix = caching.prefixes.get(request.key) if caching is not None else None
     if caching is None or prefix is None:
         return Usage(prompt, output)

@@ -15,7 +15,13 @@ from ragds_pipeline.config import ClaudeSettings
 _COUNT_TIMEOUT_S = 30.0
 
 
-def forecast(requests: Sequence[Request], settings: ClaudeSettings, prices: PriceTable, api_key: str = "") -> Estimate:
+def forecast(
+    requests: Sequence[Request],
+    settings: ClaudeSettings,
+    prices: PriceTable,
+    api_key: str = "",
+    output_tokens: int | None = None,
+) -> Estimate:
     """Return what the requests would cost if they were sent now, all of them.
 
     Args:
@@ -23,6 +29,7 @@ def forecast(requests: Sequence[Request], settings: ClaudeSettings, prices: Pric
         settings: Backend and caching decide the price; ``count_tokens`` whether a sample is counted.
         prices: The price table.
         api_key: Needed for counting only; without one, tokens are told from lengths.
+        output_tokens: What a reply is taken to have; a general guess by default.
     """
     batch = settings.backend == "batch"
     caching = plan_caching(requests, "1h" if batch else "5m") if settings.caching else None
@@ -32,4 +39,4 @@ def forecast(requests: Sequence[Request], settings: ClaudeSettings, prices: Pric
             api_key=api_key, base_url=settings.base_url, max_retries=1, timeout=_COUNT_TIMEOUT_S
         ) as client:
             counted = count_sample(requests, client)
-    return estimate(requests, prices, batch, caching, counted)
+    return estimate(requests, prices, batch, caching, counted, output_tokens)

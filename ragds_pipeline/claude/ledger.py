@@ -7,22 +7,27 @@ hold documents' text; it never holds a key.
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pydantic_core
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from ragds_pipeline.claude.accounts import is_answered
-from ragds_pipeline.claude.database import Writer, open_engine, replies
+from ragds_pipeline.claude.database import Prepared, Writer, open_engine, replies, select_by_key, uses
 from ragds_pipeline.claude.requests import Request, Usage
+from ragds_pipeline.config import Settings
 from ragds_pipeline.records import canonical_json
+from ragds_pipeline.storage.schemas import MONEY
 
-_INSERT = replies.insert()
+_INSERT = Prepared(replies.insert(), [column.name for column in replies.c])
 
 _LOOKUP_CHUNK = 500
 """Keys in one SELECT; SQLite allows 32,766 variables, older builds 999."""
@@ -40,18 +45,6 @@ class Entry:
     backend: str
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What one task cost with one model."""
-
-    task: str
-    model: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: Decimal
-
-
 class Ledger:
     """Content-addressed store of replies."""
 
@@ -61,15 +54,24 @@ class Ledger:
 
     def get(self, keys: Iterable[str]) -> dict[str, Entry]:
         """Return the entries there are for ``keys``."""
+        return {entry.key: entry for entry in self.entries(keys)}
+
+    def entries(self, keys: Iterable[str]) -> Iterator[Entry]:
+        """Yield the entries there are for ``keys``, each once and in no order, a few hundred in memory at a time."""
+        columns = ("key", "message", "cost_usd", "backend")
+        for rows in self._rows_of(keys, columns):
+            for key, message, cost, backend in rows:
+                yield Entry(key, _opened(message), Decimal(cost), backend)
+
+    def holds(self, keys: Iterable[str]) -> set[str]:
+        """Return those of ``keys`` that there is a reply to."""
+        return {key for rows in self._rows_of(keys, ("key",)) for (key,) in rows}
+
+    def _rows_of(self, keys: Iterable[str], columns: Sequence[str]) -> Iterator[list[Any]]:
         wanted = list(dict.fromkeys(keys))
-        found: dict[str, Entry] = {}
-        columns = (replies.c.key, replies.c.message, replies.c.cost_usd, replies.c.backend)
         with self.engine.connect() as connection:
             for at in range(0, len(wanted), _LOOKUP_CHUNK):
-                query = sa.select(*columns).where(replies.c.key.in_(wanted[at : at + _LOOKUP_CHUNK]))
-                for key, message, cost, backend in connection.execute(query):
-                    found[key] = Entry(key, json.loads(message), Decimal(cost), backend)
-        return found
+                yield select_by_key(connection, replies, columns, wanted[at : at + _LOOKUP_CHUNK])
 
     def put(
         self,
@@ -95,33 +97,26 @@ class Ledger:
         def store(connection: sa.Connection) -> bool:
             new = not is_answered(connection, request.key)
             if new:
-                connection.execute(_INSERT, row)
+                _INSERT.on(connection, row)
             if settle is not None:
                 settle(connection, new)
             return new
 
         return self.writer.run(store, durable=True)
 
-    def spending(self, run_ids: Iterable[str] | None = None) -> list[Spending]:
-        """Return what was paid, by task and model, for some runs or for all."""
-        query = sa.select(
-            replies.c.task,
-            replies.c.model,
-            replies.c.input_tokens + replies.c.cache_creation_input_tokens + replies.c.cache_read_input_tokens,
-            replies.c.output_tokens,
-            replies.c.cost_usd,
-        )
-        if run_ids is not None:
-            query = query.where(replies.c.run_id.in_(list(run_ids)))
-        sums: dict[tuple[str, str], list[Any]] = {}
-        with self.engine.connect() as connection:
-            for task, model, prompt, output, cost in connection.execute(query):
-                total = sums.setdefault((task, model), [0, 0, 0, Decimal(0)])
-                total[0] += 1
-                total[1] += prompt
-                total[2] += output
-                total[3] += Decimal(cost)
-        return [Spending(task, model, *values) for (task, model), values in sorted(sums.items())]
+    def note_uses(self, partition: str, requests: Iterable[Request]) -> None:
+        """Note that a revision asked these requests, whoever pays or paid for the replies."""
+        rows = [
+            {"partition": partition, "key": each.key, "task": each.task, "item": each.item, "model": each.model}
+            for each in requests
+        ]
+
+        def note(connection: sa.Connection) -> None:
+            kind = postgresql if connection.dialect.name == "postgresql" else sqlite
+            connection.execute(kind.insert(uses).on_conflict_do_nothing(), rows)
+
+        if rows:
+            self.writer.run(note)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield every entry as a plain mapping, oldest first, for export."""
@@ -140,11 +135,16 @@ class Ledger:
 
     def ledger_table(self) -> pa.Table:
         """Return every entry without the bodies of request and message, oldest first, for DuckDB and Parquet."""
-        rows = []
-        for row in self._select([column for column in replies.c if column.name not in _BODIES]):
-            created = dt.datetime.fromisoformat(row["created_at"])
-            rows.append({**row, "cost_usd": Decimal(row["cost_usd"]).quantize(_SMALLEST), "created_at": created})
-        return pa.Table.from_pylist(rows, schema=_TABLE_SCHEMA)
+        return pa.Table.from_batches(self.batches(), schema=TABLE_SCHEMA)
+
+    def batches(self, rows: int = 20_000) -> Iterator[pa.RecordBatch]:
+        """Yield what ``ledger_table`` returns, so many rows at a time."""
+        shown = self._select([column for column in replies.c if column.name not in _BODIES])
+        while chunk := list(itertools.islice(shown, rows)):
+            for row in chunk:
+                row["cost_usd"] = Decimal(row["cost_usd"]).quantize(_SMALLEST)
+                row["created_at"] = dt.datetime.fromisoformat(row["created_at"])
+            yield pa.RecordBatch.from_pylist(chunk, schema=TABLE_SCHEMA)
 
     def _select(self, columns: list[sa.Column[Any]]) -> Iterator[dict[str, Any]]:
         query = sa.select(*columns).order_by(replies.c.created_at, replies.c.key)
@@ -157,10 +157,26 @@ class Ledger:
         self.engine.dispose()
 
 
+def _opened(message: str) -> dict[str, Any]:
+    # Most of the time of a replay; the standard library takes twice as long, and reads what this one refuses.
+    try:
+        return dict(pydantic_core.from_json(message))
+    except ValueError:
+        return dict(json.loads(message))
+
+
+def ledger_url(settings: Settings) -> str:
+    """Return the URL of the project's ledger, a relative SQLite path made absolute."""
+    url = sa.make_url(settings.claude.ledger)
+    if url.get_backend_name() == "sqlite" and url.database and url.database != ":memory:":
+        url = url.set(database=str(settings.path(url.database)))
+    return url.render_as_string(hide_password=False)
+
+
 _SMALLEST = Decimal("1e-12")
 """USD; finer than the price of a single token."""
 
-_TABLE_SCHEMA = pa.schema(
+TABLE_SCHEMA = pa.schema(
     [
         ("key", pa.string()),
         ("task", pa.string()),
@@ -172,7 +188,7 @@ _TABLE_SCHEMA = pa.schema(
         ("output_tokens", pa.int64()),
         ("cache_creation_input_tokens", pa.int64()),
         ("cache_read_input_tokens", pa.int64()),
-        ("cost_usd", pa.decimal128(24, 12)),
+        ("cost_usd", MONEY),
         ("request_id", pa.string()),
         ("run_id", pa.string()),
         ("partition", pa.string()),

@@ -81,10 +81,21 @@ class Usage:
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> Usage:
         """Return the usage of a message; missing counts are 0."""
-        usage = message.get("usage") or {}
-        hour = (usage.get("cache_creation") or {}).get("ephemeral_1h_input_tokens")
-        usage = {**usage, "cache_creation_1h_input_tokens": hour}
-        return cls(*(int(usage.get(name) or 0) for name in cls.__dataclass_fields__))
+        usage = message.get("usage")
+        if not usage:
+            return _NO_USAGE
+        count = usage.get
+        kept = count("cache_creation")
+        return cls(
+            int(count("input_tokens") or 0),
+            int(count("output_tokens") or 0),
+            int(count("cache_creation_input_tokens") or 0),
+            int(count("cache_read_input_tokens") or 0),
+            int(kept.get("ephemeral_1h_input_tokens") or 0) if kept else 0,
+        )
+
+
+_NO_USAGE = Usage()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,22 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
-from ragds_pipeline.candidates.assets import DRAFTING, draft_facts, drop_facts, request_facts, stopped
+from ragds_pipeline.candidates.assets import (
+    DRAFTING,
+    cost_facts,
+    draft_facts,
+    drop_facts,
+    outlines_to_ask,
+    request_facts,
+    stopped,
+)
 from ragds_pipeline.candidates.prompts import code_version, load_prompt
+from ragds_pipeline.candidates.revision_plan import open_plan
 from ragds_pipeline.claude import RepliesMissing
 from ragds_pipeline.config import ConfigError, Settings
 from ragds_pipeline.filters.claude_filter import Judged, apply_verdicts, ask_about, enabled_judges
 from ragds_pipeline.filters.code_filter import code_filter
-from ragds_pipeline.filters.judges import CLOSED_BOOK, JUDGES, PROMPTS, Judge, rubric
+from ragds_pipeline.filters.judges import CLOSED_BOOK, JUDGES, PROMPTS, Judge, cached_rubric, rubric
 from ragds_pipeline.filters.top_up import room_for, top_up
 from ragds_pipeline.kb.outline import load_outlines
 from ragds_pipeline.records import AskedRow, Candidate, Draft, Drop, MissingRow, PlanRow, Verdict, sha256_text
@@ -57,14 +66,20 @@ def shareable_texts(documents: TableFile) -> Callable[[], Iterable[tuple[str, st
     partitions_def=kb_revisions,
 )  # fmt: skip
 def code_filtered(
-    project: Project, kb_documents: TableFile, kb_passages: TableFile, question_plan: pa.Table, drafts: pa.Table
+    project: Project,
+    kb_documents: TableFile,
+    kb_passages: TableFile,
+    carried_candidates: pa.Table,
+    question_plan: pa.Table,
+    drafts: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Locate evidence and drop by code what cannot be right. No call is made."""
     rows = to_records(Draft, drafts)
-    plan = to_records(PlanRow, question_plan)
+    carried = to_records(Candidate, carried_candidates)
+    room = room_for(open_plan(to_records(PlanRow, question_plan), carried))
     outlines = load_outlines(kb_documents, kb_passages, {draft.document_path for draft in rows})
     settings = project.settings().filters
-    found = code_filter(rows, outlines, shareable_texts(kb_documents), settings, room=room_for(plan))
+    found = code_filter(rows, outlines, shareable_texts(kb_documents), settings, carried, room)
     yield dg.MaterializeResult(
         asset_key="first_candidates",
         value=to_table(Candidate, found.candidates),
@@ -110,7 +125,12 @@ def _verdict_asset(judge: Judge, earlier: Sequence[Judge], sentence: str) -> dg.
             claude.close()
         except (RepliesMissing, ConfigError) as error:
             raise stopped(error) from error
-        return dg.MaterializeResult(value=to_table(Verdict, found), metadata=verdict_facts(left, found))
+        facts = {
+            **verdict_facts(left, found),
+            "rubric in the prompt cache": cached_rubric(judge, settings),
+            **cost_facts(claude),
+        }
+        return dg.MaterializeResult(value=to_table(Verdict, found), metadata=facts)
 
     return verdicts
 
@@ -147,6 +167,7 @@ def verdict_facts(candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) 
         "split, for people": sum(verdict.reason == "split_votes" for verdict in verdicts),
         "voted on": len(voted),
         "votes that disagreed": flips,
+        "flip rate": f"{flips / len(voted):.0%} of the items voted on" if voted else "nothing was voted on",
         "model": verdicts[0].model if verdicts else "",
         "rubric": verdicts[0].prompt_version if verdicts else "",
         "not passed, or split": markdown_table(rows[:40]),
@@ -161,7 +182,7 @@ def _asking(number: str) -> str:
 @dg.multi_asset(
     outs={
         "candidates": dg.AssetOut(
-            description="All candidates that passed the filters, first round and top-ups: what goes to review.",
+            description="All candidates: what came over from the last frozen set, and what passed the filters.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS,
             code_version=_asking("2"),
         ),
@@ -201,6 +222,8 @@ def topped_up(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    kb_changes: pa.Table,
+    carried_candidates: pa.Table,
     question_plan: pa.Table,
     first_candidates: pa.Table,
     draft_drops: pa.Table,
@@ -213,7 +236,8 @@ def topped_up(
     """Apply the verdicts, then ask again, in a bounded number of rounds, for what the filters left open."""
     settings = project.settings()
     plan = to_records(PlanRow, question_plan)
-    outlines = load_outlines(kb_documents, kb_passages, {row.document_path for row in plan})
+    carried = to_records(Candidate, carried_candidates)
+    outlines = outlines_to_ask(kb_documents, kb_passages, kb_changes, open_plan(plan, carried))
     tables = (ambiguity_verdicts, closed_book_verdicts, support_verdicts, class_verdicts)
     judged = Judged(to_records(Candidate, first_candidates))
     for judge, table in zip(JUDGES, tables, strict=True):
@@ -223,7 +247,8 @@ def topped_up(
     texts = shareable_texts(kb_documents)
     try:
         claude = project.claude(context, settings)
-        done = top_up(plan, judged.candidates, earlier_drops, outlines, texts, claude, settings, context.log.info)
+        there = carried + judged.candidates
+        done = top_up(plan, there, earlier_drops, outlines, texts, claude, settings, context.log.info)
         claude.close()
     except (RepliesMissing, ConfigError) as error:
         raise stopped(error) from error
@@ -234,7 +259,7 @@ def topped_up(
     passed = {"verdicts": len(verdicts), "passed": sum(verdict.passed for verdict in verdicts)}
     short = {"questions missing": sum(row.missing for row in done.missing), "missing": markdown_table(absent)}
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
-        "candidates": (Candidate, done.candidates, candidate_facts(done.candidates)),
+        "candidates": (Candidate, done.candidates, {**candidate_facts(done.candidates), **cost_facts(claude)}),
         "verdicts": (Verdict, verdicts, passed),
         "judge_drops": (Drop, judged.drops, drop_facts(judged.drops)),
         "top_up_drafts": (Draft, drafts, {"rounds": len(done.rounds), **draft_facts(drafts)}),

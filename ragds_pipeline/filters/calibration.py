@@ -263,7 +263,12 @@ def _notes(found: Statistics) -> list[str]:
 
 
 def as_markdown(calibration: Calibration) -> str:
-    """Return the calibration as Markdown for the Dagster UI."""
+    """Return the calibration as Markdown for the Dagster UI, with the items that differ."""
+    return "\n".join([figures(calibration), "", *_differing(calibration.differing)])
+
+
+def figures(calibration: Calibration) -> str:
+    """Return the figures of a calibration as Markdown."""
     a, b, c, d = calibration.table.cells()
     lines = [f"**{calibration.why_not_enough}**", ""] if calibration.why_not_enough else []
     lines += _figures(calibration)
@@ -274,7 +279,6 @@ def as_markdown(calibration: Calibration) -> str:
     lines.append(f"| incorrect | {_share(calibration.precision_incorrect)} | {_share(calibration.recall_incorrect)} |")
     for note in calibration.notes:
         lines += ["", note]
-    lines += ["", *_differing(calibration.differing)]
     return "\n".join(lines)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragds_pipeline.claude import Claude
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.closed_book import closed_book
 from ragds_pipeline.filters.judges import CLOSED_BOOK, JUDGES, SUPPORT, Judge, fields_of
-from ragds_pipeline.filters.judging import ask_judge
-from ragds_pipeline.records import Candidate, Drop, Verdict
+from ragds_pipeline.filters.judging import Asker, ask_judge
+from ragds_pipeline.records import Candidate, Drop, Verdict, canonical_json
+from ragds_pipeline.storage.schemas import as_json
 
 
 @dataclass
@@ -31,7 +31,7 @@ def enabled_judges(settings: Settings) -> list[Judge]:
     return [judge for judge in JUDGES if judge.name in settings.filters.judges.enabled]
 
 
-def ask_about(judge: Judge, candidates: Sequence[Candidate], claude: Claude, settings: Settings) -> list[Verdict]:
+def ask_about(judge: Judge, candidates: Sequence[Candidate], claude: Asker, settings: Settings) -> list[Verdict]:
     """Return one judge's verdicts on ``candidates``, in their order."""
     if judge.name == CLOSED_BOOK.name:
         found = closed_book(candidates, claude, settings)
@@ -52,7 +52,7 @@ def apply_verdicts(judge: Judge, candidates: Sequence[Candidate], verdicts: Mapp
     return result
 
 
-def judge_all(candidates: Sequence[Candidate], claude: Claude, settings: Settings) -> Judged:
+def judge_all(candidates: Sequence[Candidate], claude: Asker, settings: Settings) -> Judged:
     """Ask every judge that is switched on, each only about what the ones before let through."""
     result = Judged(list(candidates))
     for judge in enabled_judges(settings):
@@ -80,6 +80,6 @@ def _drop(candidate: Candidate, verdict: Verdict) -> Drop:
         type=candidate.type,
         language=candidate.language,
         round=candidate.round,
-        payload="",
+        payload=canonical_json(as_json(candidate)),
         difficulty=candidate.difficulty,
     )

@@ -7,15 +7,16 @@ answer among all attempts of all models drops the item.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from ragds_pipeline.candidates.fencing import fence
-from ragds_pipeline.candidates.prompts import load_prompt
-from ragds_pipeline.claude import Claude, Failure, Reply, Request
+from ragds_pipeline.candidates.prompts import Prompt, load_prompt
+from ragds_pipeline.claude import Failure, Reply, Request
 from ragds_pipeline.claude.json_reader import UnreadableReply, read_json
-from ragds_pipeline.config import Settings
-from ragds_pipeline.filters.judges import CLOSED_BOOK, PROMPTS, rubric_version
-from ragds_pipeline.filters.judging import NO_VERDICT, OK, SPLIT, ask_judge
+from ragds_pipeline.config import Settings, TaskModel
+from ragds_pipeline.filters.judges import CLOSED_BOOK, PROMPTS, output_params, rubric_version
+from ragds_pipeline.filters.judging import NO_VERDICT, OK, SPLIT, Asker, ask_judge, batch_above
 from ragds_pipeline.records import Candidate, Verdict, printable
 
 TASK = "answer_closed_book"
@@ -30,9 +31,18 @@ _STRUCTURED = "Give known (false if you cannot know it) and answer."
 _PROMPTED = 'Reply with one JSON object and nothing else: {"known": true or false, "answer": "..."}'
 
 
+@cache
+def _prompt() -> Prompt:
+    return load_prompt("closed_book_answer", PROMPTS)
+
+
 def answer_request(question: str, item: str, model: str, settings: Settings, attempt: int) -> Request:
-    """Return the request for one answer without the document."""
-    prompt = load_prompt("closed_book_answer", PROMPTS)
+    """Return the request for one answer without the document.
+
+    The judge's model answers with the effort and thinking that it judges with; others as they do by themselves, for
+    not every model knows every effort.
+    """
+    prompt = _prompt()
     structured = settings.claude.structured_outputs
     params: dict[str, Any] = {
         "model": model,
@@ -40,8 +50,9 @@ def answer_request(question: str, item: str, model: str, settings: Settings, att
         "system": [{"type": "text", "text": f"{prompt.fill()}\n\n{_STRUCTURED if structured else _PROMPTED}"}],
         "messages": [{"role": "user", "content": [{"type": "text", "text": fence("question", question)}]}],
     }
-    if structured:
-        params["output_config"] = {"format": {"type": "json_schema", "schema": _SCHEMA}}
+    task = settings.claude.task("judge")
+    task = task if task.model == model else TaskModel(model, None, None)
+    params |= output_params(task, _SCHEMA if structured else None)
     return Request(TASK, item, params, prompt.version, attempt=attempt)
 
 
@@ -62,7 +73,7 @@ def read_answer(reply: Reply | Failure) -> str | None:
     return printable(answer.strip()) if isinstance(answer, str) else None
 
 
-def closed_book(candidates: Sequence[Candidate], claude: Claude, settings: Settings) -> dict[str, Verdict]:
+def closed_book(candidates: Sequence[Candidate], claude: Asker, settings: Settings) -> dict[str, Verdict]:
     """Return the verdict on each candidate by its id."""
     models = settings.filters.judges.closed_book_models or [settings.claude.models.judge]
     asked = {
@@ -73,7 +84,7 @@ def closed_book(candidates: Sequence[Candidate], claude: Claude, settings: Setti
         ]
         for candidate in candidates
     }
-    replies = claude.ask([request for each in asked.values() for request in each])
+    replies = claude.ask([request for each in asked.values() for request in each], batch_above(settings))
     answers = {item: [read_answer(replies[request.key]) for request in each] for item, each in asked.items()}
     references = {candidate.id: candidate for candidate in candidates}
     compared = {

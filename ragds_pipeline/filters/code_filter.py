@@ -162,6 +162,7 @@ def _candidate(draft: Draft, evidence: list[Evidence]) -> Candidate:
         request_key=draft.request_key,
         model=draft.model,
         prompt_version=draft.prompt_version,
+        root_id=draft.root_id,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from ragds_pipeline.filters.judges import Judge
@@ -16,6 +17,11 @@ def step(stage: str, came_in: int, kept: int, drops: Iterable[Drop] | Counter[st
     counts = drops if isinstance(drops, Counter) else Counter(drop.reason for drop in drops)
     reasons = tuple(ReasonCount(r, n) for r, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
     return FunnelStep(stage, came_in, kept, sum(counts.values()), reasons, note)
+
+
+def joined(each: FunnelStep, count: int) -> FunnelStep:
+    """Return a step into which ``count`` items came from the last frozen set, not from the step before."""
+    return replace(each, joined=count, note=f"{count} came over from the last frozen set" if count else each.note)
 
 
 def judge_steps(judges: Sequence[Judge], verdicts: Sequence[Verdict], drops: Sequence[Drop]) -> list[FunnelStep]:
@@ -34,8 +40,9 @@ def faults(steps: Sequence[FunnelStep]) -> list[str]:
     """Return what does not add up, inside the steps and from each to the next, in words."""
     found = [fault for each in steps for fault in each.faults()]
     for before, after in pairwise(steps):
-        if before.kept != after.came_in:
-            found.append(f"{before.stage} kept {before.kept}, but {after.came_in} came into {after.stage}")
+        if before.kept + after.joined != after.came_in:
+            more = f" and {after.joined} joined" if after.joined else ""
+            found.append(f"{before.stage} kept {before.kept}{more}, but {after.came_in} came into {after.stage}")
     return found
 
 

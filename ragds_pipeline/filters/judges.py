@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ragds_pipeline.candidates.fencing import fence
 from ragds_pipeline.candidates.prompts import Prompt, load_prompt
 from ragds_pipeline.claude import Request
-from ragds_pipeline.config import Settings
+from ragds_pipeline.claude.caching import cacheable
+from ragds_pipeline.config import Settings, TaskModel
 from ragds_pipeline.filters.verdict_reader import CORRECT, INCORRECT
 from ragds_pipeline.records import Candidate
 
@@ -74,6 +76,14 @@ CLASS = Judge("class", INCORRECT, "wrong_class", _classed)
 JUDGES = (AMBIGUITY, CLOSED_BOOK, SUPPORT, CLASS)
 """All judges in the order in which they are asked: an item that one drops is not sent to the next."""
 
+REASONS = {
+    AMBIGUITY.reason: "the question, read alone, has more than one meaning, or it is unclear what to answer",
+    CLOSED_BOOK.reason: "a model answered it without the document, so it measures no retrieval",
+    SUPPORT.reason: "the answer does not follow from the evidence alone, wholly",
+    CLASS.reason: "the item is not of the type or the difficulty that it claims",
+}
+"""The reason for which each judge drops."""
+
 
 def fields_of(candidate: Candidate) -> dict[str, Any]:
     """Return what judges are shown of a candidate."""
@@ -88,11 +98,14 @@ def fields_of(candidate: Candidate) -> dict[str, Any]:
     }
 
 
+# Read once: a filter makes a request for each of thousands of items, and all of them share one rubric in memory.
+@cache
 def rubric(judge: Judge) -> Prompt:
     """Return the judge's rubric."""
     return load_prompt(judge.name, PROMPTS)
 
 
+@cache
 def rubric_version(judge: Judge) -> str:
     """Return the version of the judge's rubric together with the form its verdict takes."""
     return f"{rubric(judge).version}+{load_prompt('verdict_form', PROMPTS).version.split('@')[1]}"
@@ -101,17 +114,47 @@ def rubric_version(judge: Judge) -> str:
 def judge_request(judge: Judge, fields: Fields, item: str, settings: Settings, vote: int = 0) -> Request:
     """Return one request to a judge. The rubric is the system prompt, the same for all items, so it can be cached."""
     structured = settings.claude.structured_outputs
-    form = load_prompt("verdict_form", PROMPTS).fill(form=_form(judge, structured))
-    values = {"types": _types(settings)} if judge.name == CLASS.name else {}
+    types = _types(settings) if judge.name == CLASS.name else ""
+    task = settings.claude.task("judge")
     params: dict[str, Any] = {
-        "model": settings.claude.models.judge,
+        "model": task.model,
         "max_tokens": settings.filters.judges.max_tokens,
-        "system": [{"type": "text", "text": f"{rubric(judge).fill(**values)}\n\n{form}"}],
+        "system": _system(judge, types, structured),
         "messages": [{"role": "user", "content": [{"type": "text", "text": judge.show(fields)}]}],
     }
-    if structured:
-        params["output_config"] = {"format": {"type": "json_schema", "schema": _schema(judge)}}
+    params |= output_params(task, _schema(judge) if structured else None)
     return Request(judge.task, item, params, rubric_version(judge), attempt=vote)
+
+
+def cached_rubric(judge: Judge, settings: Settings) -> str:
+    """Return, in words, whether the judge's rubric can be read from the prompt cache, as all its requests begin so."""
+    nothing = dict.fromkeys(("question", "answer", "reference", "type", "difficulty", "hops"), "")
+    tokens, least = cacheable(judge_request(judge, {**nothing, "spans": []}, "", settings).params)
+    if not settings.claude.caching:
+        return "no: claude.caching is off"
+    model = settings.claude.models.judge
+    if tokens < least:
+        return f"no: about {tokens} tokens, and {model} caches nothing shorter than {least}"
+    return f"yes: about {tokens} tokens, of at least {least} for {model}"
+
+
+def output_params(task: TaskModel, schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the parts of a request that say how hard to think and in which form to reply; empty where none is set."""
+    output: dict[str, Any] = {}
+    if schema is not None:
+        output["format"] = {"type": "json_schema", "schema": schema}
+    if task.effort is not None:
+        output["effort"] = task.effort
+    params: dict[str, Any] = {"output_config": output} if output else {}
+    return params | ({"thinking": {"type": task.thinking}} if task.thinking is not None else {})
+
+
+@cache
+def _system(judge: Judge, types: str, structured: bool) -> list[dict[str, Any]]:
+    """Return the system prompt; one and the same object for all requests, which nobody changes."""
+    form = load_prompt("verdict_form", PROMPTS).fill(form=_form(judge, structured))
+    text = rubric(judge).fill(**({"types": types} if types else {}))
+    return [{"type": "text", "text": f"{text}\n\n{form}"}]
 
 
 def _form(judge: Judge, structured: bool) -> str:
@@ -122,6 +165,7 @@ def _form(judge: Judge, structured: bool) -> str:
     return _TAG_FORM.format(needless="\n<needless>numbers, or nothing</needless>" if judge.names_needless else "")
 
 
+@cache
 def _schema(judge: Judge) -> dict[str, Any]:
     properties: dict[str, Any] = {
         "reason": {"type": "string"},

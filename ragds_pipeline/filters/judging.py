@@ -8,9 +8,10 @@ votes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-from ragds_pipeline.claude import Claude, Failure, Reply
+from ragds_pipeline.claude import Failure, Reply, Request
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.judges import Fields, Judge, judge_request, rubric_version
 from ragds_pipeline.filters.verdict_reader import CORRECT, INCORRECT, Judgement, NoVerdict, read_verdict
@@ -36,28 +37,57 @@ class Vote:
     needless: tuple[int, ...] = ()
 
 
-def ask_judge(judge: Judge, items: Mapping[str, Fields], claude: Claude, settings: Settings) -> dict[str, Verdict]:
+class Asker(Protocol):
+    """Whatever hands requests to a model: the door itself, or what is known of its replies."""
+
+    def ask(self, requests: Sequence[Request], batch_above: int | None = None) -> Mapping[str, Reply | Failure]:
+        """Return a reply or a failure for each request, by its key."""
+
+
+Items = Mapping[str, tuple[Judge, Fields]]
+"""What is judged, by its id: by whom, and what is shown."""
+
+
+def batch_above(settings: Settings) -> int | None:
+    """Return above how many requests the filters ask by batch; None for never.
+
+    Another server often has no batches, so there it holds only where the project says so.
+    """
+    judges = settings.filters.judges
+    if settings.claude.base_url is not None and "batch_above" not in judges.model_fields_set:
+        return None
+    return judges.batch_above or None
+
+
+def ask_judge(judge: Judge, items: Mapping[str, Fields], claude: Asker, settings: Settings) -> dict[str, Verdict]:
     """Return the verdict on each item, by its id. Raises RepliesMissing where the model cannot be reached at all."""
-    wanted = settings.filters.judges.votes
-    votes = _vote(judge, items, claude, settings, [0])
+    return ask_judges({item: (judge, fields) for item, fields in items.items()}, claude, settings)
+
+
+def ask_judges(items: Items, claude: Asker, settings: Settings, task: str = "") -> dict[str, Verdict]:
+    """Return the verdict on each item, each of the judge it names, by its id; as :func:`ask_judge`.
+
+    ``task`` names what it is paid for in the ledger, by default each judge.
+    """
+    wanted, every = settings.filters.judges.votes, settings.filters.judges.vote_on == "all"
+    votes = _vote(items, claude, settings, [0], task)
     again = {
         item: items[item]
         for item, cast in votes.items()
-        if wanted > 1 and (settings.filters.judges.vote_on == "all" or cast[0].word in (judge.drops_on, "none"))
+        if wanted > 1 and (every or cast[0].word in (items[item][0].drops_on, "none"))
     }
-    for item, more in _vote(judge, again, claude, settings, range(1, wanted)).items():
+    for item, more in _vote(again, claude, settings, range(1, wanted), task).items():
         votes[item] += more
-    return {item: decide(judge, item, cast, settings) for item, cast in votes.items()}
+    return {item: decide(items[item][0], item, cast, settings) for item, cast in votes.items()}
 
 
-def _vote(
-    judge: Judge, items: Mapping[str, Fields], claude: Claude, settings: Settings, numbers: Sequence[int]
-) -> dict[str, list[Vote]]:
+def _vote(items: Items, claude: Asker, settings: Settings, numbers: Sequence[int], task: str) -> dict[str, list[Vote]]:
     requests = {
         item: [judge_request(judge, fields, item, settings, vote=number) for number in numbers]
-        for item, fields in items.items()
+        for item, (judge, fields) in items.items()
     }
-    replies = claude.ask([request for each in requests.values() for request in each])
+    asked = [replace(r, task=task) if task else r for each in requests.values() for r in each]
+    replies = claude.ask(asked, batch_above(settings))
     return {item: [_read(replies[request.key]) for request in each] for item, each in requests.items()}
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ragds_pipeline.candidates.generate import Generated, generate
+from ragds_pipeline.candidates.revision_plan import open_plan
 from ragds_pipeline.claude import Claude
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.claude_filter import judge_all
@@ -32,13 +33,6 @@ class ToppedUp:
     """What each top-up round brought, before the code filter."""
     verdicts: list[Verdict] = field(default_factory=list)
     """What Claude's filters said about candidates of the top-up rounds."""
-
-
-def open_plan(plan: Sequence[PlanRow], candidates: Sequence[Candidate]) -> list[PlanRow]:
-    """Return the plan less what is there: rows with at least one question missing."""
-    there = Counter((c.document_path, c.difficulty, c.type) for c in candidates)
-    rows = [replace(r, planned=r.planned - there[(r.document_path, r.difficulty, r.type)]) for r in plan]
-    return [row for row in rows if row.planned > 0]
 
 
 def room_for(plan: Sequence[PlanRow]) -> dict[Kind, int]:

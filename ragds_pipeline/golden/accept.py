@@ -60,7 +60,8 @@ def accept(
         elif found is None:
             cause = resolved.failed[candidate.id]
             detail = f"{cause.reason}: {cause.detail}; it is on the review sheet again"
-            drops.append(replace(cause, stage=STAGE, reason="correction_fails", detail=detail))
+            # Under the candidate's id, which people know, not that of the draft that the correction made.
+            drops.append(replace(cause, stage=STAGE, reason="correction_fails", detail=detail, item_id=candidate.id))
         elif rests_on := sorted(secret & {found.document_path, *(e.document_path for e in found.evidence)}):
             drops.append(_drop(candidate, "document_confidential", f"{', '.join(rests_on)} is confidential now"))
         else:

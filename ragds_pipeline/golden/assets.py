@@ -14,15 +14,29 @@ import pyarrow as pa
 
 from ragds_pipeline import __version__
 from ragds_pipeline.candidates.assets import drop_facts
+from ragds_pipeline.claude.spending import CallSum, books_of, total
+from ragds_pipeline.claude.views import write_all_views
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.assets import shareable_texts
+from ragds_pipeline.filters.breakdown import By, Stage, by_reason, cells, filter_stages, parts, stage_of
 from ragds_pipeline.filters.claude_filter import enabled_judges
-from ragds_pipeline.filters.funnel import as_markdown, judge_steps, step
+from ragds_pipeline.filters.funnel import as_markdown, joined
+from ragds_pipeline.filters.funnel_report import (
+    MEANINGS,
+    examples_table,
+    parts_table,
+    picture,
+    reasons_table,
+    why_table,
+)
 from ragds_pipeline.filters.judges import rubric_version
+from ragds_pipeline.golden.accept import REASONS as REVIEW_REASONS
 from ragds_pipeline.golden.accept import accept
+from ragds_pipeline.golden.changelog import as_markdown as changelog_page
+from ragds_pipeline.golden.changelog import changelog, totals
 from ragds_pipeline.golden.coverage import by_document, by_language_and_type, coverage
+from ragds_pipeline.golden.items import REASONS as FREEZE_REASONS
 from ragds_pipeline.golden.items import prepare
-from ragds_pipeline.golden.latest import mark_latest
 from ragds_pipeline.golden.registry import Registry
 from ragds_pipeline.golden.snapshot import Contents, freeze, register
 from ragds_pipeline.golden.verify import documents_of, nothing_confidential
@@ -33,20 +47,25 @@ from ragds_pipeline.kb.structure import STRUCTURE_VERSION
 from ragds_pipeline.records import (
     AskedRow,
     Candidate,
+    ChangelogRow,
     Decision,
+    Draft,
     Drop,
+    FunnelCell,
     FunnelStep,
     GivenId,
     GoldenItem,
     MissingRow,
     PlanRow,
+    RevalidatedItem,
     Verdict,
 )
 from ragds_pipeline.resources import Project, kb_revisions
-from ragds_pipeline.storage.metadata import Facts, file_link, markdown_table
+from ragds_pipeline.review.standing import FROZEN
+from ragds_pipeline.storage import svg
+from ragds_pipeline.storage.metadata import Facts, dollars, file_link, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile
-from ragds_pipeline.storage.views import write_views
 
 GROUP = "golden"
 OWNERS = ["team:data-engineering"]
@@ -78,7 +97,16 @@ def confidential_paths(documents: TableFile) -> set[str]:
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
         "funnel": dg.AssetOut(
-            description="In and out of every stage, from questions asked for to items frozen; it must add up.",
+            description="In and out of every stage, by document, type, language and reason, with examples; it must add "
+            "up.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="2",
+        ),
+        "changelog": dg.AssetOut(
+            description="What became of every item of the frozen set before this revision, and what is new.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+        ),
+        "funnel_cells": dg.AssetOut(
+            description="The funnel in its smallest parts: one row a stage, document, type, language and fate.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
     },
@@ -89,6 +117,8 @@ def golden_items(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    revalidated_items: pa.Table,
+    carried_candidates: pa.Table,
     drafts: pa.Table,
     draft_drops: pa.Table,
     draft_requests: pa.Table,
@@ -109,27 +139,31 @@ def golden_items(
     secret = confidential_paths(kb_documents)
     accepted = accept(found, decisions, outlines, shareable_texts(kb_documents), settings.filters, secret)
     said = to_records(Verdict, verdicts)
+    came_over = to_records(RevalidatedItem, revalidated_items)
     given, alike = registry_of(settings).entries(), settings.filters.duplicate_score
-    ready = prepare(accepted.items, given, context.partition_key, settings.golden, said, alike)
+    ready = prepare(accepted.items, given, context.partition_key, settings.golden, said, alike, came_over)
     asked = to_records(AskedRow, draft_requests) + to_records(AskedRow, top_up_requests)
     filter_drops = [d for t in (draft_drops, code_drops, judge_drops, top_up_drops) for d in to_records(Drop, t)]
-    made = drafts.num_rows + top_up_drafts.num_rows
-    judged = judge_steps(enabled_judges(settings), said, filter_drops)
-    steps = [
-        step(
-            "generate", sum(max(row.asked, row.drafts + row.drops) for row in asked), made,
-            [d for d in filter_drops if d.stage == "generate"], _rounds(asked),
-        ),
-        step("code", made, judged[0].came_in if judged else len(found), [d for d in filter_drops if d.stage == "code"]),
-        *judged,
-        accepted.step,
-        ready.step,
-    ]  # fmt: skip
+    made = to_records(Draft, drafts) + to_records(Draft, top_up_drafts)
+    frozen = {item.provenance.candidate_id for item in ready.items}
+    carried = {c.id for c in to_records(Candidate, carried_candidates)}
+    new = [candidate for candidate in found if candidate.id not in carried]
+    stages = [
+        *filter_stages(asked, made, filter_drops, enabled_judges(settings), said, new),
+        stage_of(joined(accepted.step, len(carried)), [c for c, _ in accepted.items], accepted.drops),
+        stage_of(ready.step, [c for c, _ in accepted.items if c.id in frozen], ready.drops),
+    ]
+    steps, small = [stage.step for stage in stages], cells(stages)
+    drops = accepted.drops + ready.drops
+    frozen_before = [item for item in came_over if item.member == FROZEN]
+    changes = changelog(frozen_before, ready.items, drops) if came_over else []
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
         "golden_items": (GoldenItem, ready.items, {"items": len(ready.items), "preview": _preview(ready.items)}),
         "golden_ids": (GivenId, ready.given, {"new ids": len(ready.given)}),
-        "golden_drops": (Drop, drops := accepted.drops + ready.drops, drop_facts(drops)),
-        "funnel": (FunnelStep, steps, {"funnel": dg.MetadataValue.md(as_markdown(steps))}),
+        "golden_drops": (Drop, drops, drop_facts(drops)),
+        "funnel": (FunnelStep, steps, funnel_facts(stages, small)),
+        "funnel_cells": (FunnelCell, small, {"kinds": len({(c.document_path, c.type, c.language) for c in small})}),
+        "changelog": (ChangelogRow, changes, changelog_facts(changes, came_over, context.partition_key)),
     }
     for key, (record, values, facts) in results.items():
         yield dg.MaterializeResult(asset_key=key, value=to_table(record, values), metadata=facts)
@@ -148,6 +182,12 @@ def golden_set(
     golden_items: pa.Table,
     golden_ids: pa.Table,
     funnel: pa.Table,
+    revalidated_items: pa.Table,
+    changelog: pa.Table,
+    no_answer_items: pa.Table,
+    no_answer_ids: pa.Table,
+    no_answer_funnel: pa.Table,
+    no_answer_missing: pa.Table,
 ) -> dg.MaterializeResult[pa.Table]:
     """The frozen golden set: an immutable snapshot of files, linked here."""
     settings = project.settings()
@@ -162,28 +202,32 @@ def golden_set(
     contents = Contents(
         source_version=context.partition_key,
         items=items,
-        no_answer=(),
+        no_answer=to_records(GoldenItem, no_answer_items),
         texts=texts(kb_documents, paths),
         funnel=to_records(FunnelStep, funnel),
         missing=to_records(MissingRow, missing_questions),
+        baseline=_baseline(revalidated_items),
+        changelog=to_records(ChangelogRow, changelog),
         versions=_versions(settings, items, to_records(PlanRow, question_plan)),
+        no_answer_funnel=to_records(FunnelStep, no_answer_funnel),
+        no_answer_missing=to_records(MissingRow, no_answer_missing),
     )
-    given = to_records(GivenId, golden_ids)
+    given = to_records(GivenId, golden_ids) + to_records(GivenId, no_answer_ids)
     frozen = freeze(contents, settings.data_dir / "golden", lambda: register(registry_of(settings), given))
-    mark_latest(settings.data_dir / "golden", context.partition_key, frozen)
     rows = [{"id": i.id, "split": i.split, "question": i.question[:160], "answer": i.answer[:160]} for i in items[:20]]
     return dg.MaterializeResult(
         value=golden_items,
         metadata={
             "items": len(items),
             "held out": sum(item.split == "held_out" for item in items),
-            "no_answer items": 0,
+            "no_answer items": no_answer_items.num_rows,
             "snapshot": frozen.number,
             "new snapshot": frozen.created,
             "folder": file_link(frozen.path),
             "manifest": file_link(frozen.path / "manifest.json"),
             "funnel": dg.MetadataValue.md(as_markdown(contents.funnel)),
             "preview": markdown_table(rows),
+            **_cost(settings, context.partition_key, len(items)),
         },
     )
 
@@ -199,7 +243,7 @@ def coverage_of_kb(
     documents = kb_documents.read(["path", "language", "confidential"])
     table = coverage(documents, question_plan, candidates, golden_items)
     with suppress(duckdb.Error, OSError):
-        write_views(project.settings().data_dir)  # a convenience for people; never what a run fails for
+        write_all_views(project.settings())  # a convenience for people; never what a run fails for
     return dg.MaterializeResult(
         value=table,
         metadata={
@@ -209,9 +253,47 @@ def coverage_of_kb(
     )
 
 
-def _rounds(asked: Sequence[AskedRow]) -> str:
-    rounds = 1 + max((row.round for row in asked), default=0)
-    return f"{rounds} round{'s' if rounds > 1 else ''}"
+def _baseline(revalidated_items: pa.Table) -> str:
+    """Return the frozen set that this revision was held against, or an empty text."""
+    names = revalidated_items.column("baseline").to_pylist()
+    return str(names[0]) if names else ""
+
+
+def changelog_facts(rows: Sequence[ChangelogRow], came_over: Sequence[RevalidatedItem], version: str) -> Facts:
+    """Return the metadata of a changelog: counts, and the page for people."""
+    if not came_over:
+        return {"note": "there is no frozen set before this revision"}
+    return {**totals(rows), "changelog": dg.MetadataValue.md(changelog_page(rows, came_over[0].baseline, version))}
+
+
+def funnel_facts(stages: Sequence[Stage], small: Sequence[FunnelCell]) -> Facts:
+    """Return the metadata of the funnel: the whole, a picture, its parts, the reasons and examples of each."""
+    steps = [stage.step for stage in stages]
+    names = [each.stage for each in steps]
+    reasons = by_reason(stages)
+    names_of: tuple[By, ...] = ("document", "type", "language")
+    by = {name: parts(small, names, name) for name in names_of}
+    texts = {
+        "funnel": as_markdown(steps),
+        "picture": svg.as_markdown(picture(steps), "in and kept, by stage"),
+        **{f"by {name}": parts_table(found, names, name) for name, found in by.items()},
+        **{f"reasons by {name}": why_table(found, name) for name, found in by.items()},
+        "by reason": reasons_table(reasons, {**MEANINGS, **REVIEW_REASONS, **FREEZE_REASONS}),
+        "examples": examples_table(reasons),
+    }
+    return {name: dg.MetadataValue.md(text) for name, text in texts.items()}
+
+
+def _cost(settings: Settings, partition: str, items: int) -> Facts:
+    """Return what the snapshot cost. It is a fact of the ledger and no part of the snapshot's files, whose bytes must
+    be the same whoever paid."""
+    books = books_of(settings, partition)
+    whole = total(books.calls) if books is not None else CallSum()
+    return {
+        "cost of the snapshot": dollars(whole.cost_usd),
+        "cost of an item": dollars(whole.cost_usd / items),
+        "paid for this revision": dollars(whole.paid_usd),
+    }
 
 
 def _preview(items: Sequence[GoldenItem]) -> dg.MarkdownMetadataValue:

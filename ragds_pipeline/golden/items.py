@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from pydantic import TypeAdapter
 
 from ragds_pipeline.config import GoldenSettings
 from ragds_pipeline.filters.code_filter import STAGE as CODE_STAGE
 from ragds_pipeline.filters.duplicates import THRESHOLD
 from ragds_pipeline.filters.funnel import step
-from ragds_pipeline.golden.registry import Known, Registered, evidence_keys, golden_id, next_number, root_of
+from ragds_pipeline.golden.registry import (
+    MAIN_PREFIX,
+    Known,
+    Registered,
+    evidence_keys,
+    golden_id,
+    next_number,
+    root_of,
+)
 from ragds_pipeline.golden.split import assign, intervals, leaks, near_pairs
 from ragds_pipeline.records import (
     Candidate,
@@ -21,6 +31,7 @@ from ragds_pipeline.records import (
     GoldenItem,
     GoldenPassage,
     Provenance,
+    RevalidatedItem,
     Verdict,
 )
 
@@ -50,12 +61,15 @@ def prepare(
     settings: GoldenSettings,
     verdicts: Sequence[Verdict] = (),
     duplicate_score: float = THRESHOLD,
+    came_over: Sequence[RevalidatedItem] = (),
+    prefix: str = MAIN_PREFIX,
 ) -> Prepared:
-    """Return the golden items of a revision, ordered by id.
+    """Return the golden items of a revision, ordered by id. ``prefix`` is how their ids begin.
 
     ``register`` are the ids given so far. New ids are given in the order of documents and offsets. The same
     arguments give the same items. ``duplicate_score`` is that of the filters: questions at least as alike as that
-    stand on one side of the split.
+    stand on one side of the split. ``came_over`` are the items of the last frozen set: what was known of where they
+    come from goes with them.
     """
     known = Known(register)
     entries = claims([candidate for candidate, _ in accepted], known)
@@ -65,7 +79,8 @@ def prepare(
         said.setdefault(verdict.candidate_id, []).append(f"{verdict.stage}:{verdict.reason}")
     splits, conflicts = _sides(order, entries, known, settings, duplicate_score)
     drops = [_conflict(c, conflicts[c.id]) for c, _ in accepted if c.id in conflicts]
-    number = next_number(register)
+    earlier = {item.now_candidate_id: item for item in came_over if item.provenance}
+    number = next_number(register, prefix)
     keys_of = known.keys_of()
     items: list[GoldenItem] = []
     given: list[GivenId] = []
@@ -75,12 +90,13 @@ def prepare(
         entry = entries.get(candidate.id)
         keys = evidence_keys(candidate)
         if entry is None or entry.candidate_id != candidate.id or not keys_of[entry.id].issuperset(keys):
-            id_ = entry.id if entry else golden_id(number)
+            id_ = entry.id if entry else golden_id(number, prefix)
             first = entry.first_frozen_in if entry else source_version
             number += entry is None
             entry = Registered(id_, candidate.id, splits[candidate.id], first, root_of(candidate), keys)
             given.append(GivenId(id_, candidate.id, entry.split, first, len(register), entry.root_id, keys))
-        items.append(_item(candidate, decision, entry, source_version, said.get(candidate.id, ())))
+        provenance = _provenance(candidate, decision, entry, said.get(candidate.id, ()), earlier)
+        items.append(_item(candidate, entry, source_version, provenance))
     items.sort(key=lambda item: (len(item.id), item.id))
     return Prepared(items, given, drops, step(STAGE, len(accepted), len(items), drops))
 
@@ -102,7 +118,8 @@ def claims(candidates: Sequence[Candidate], known: Known) -> dict[str, Registere
 
 
 def _position(candidate: Candidate) -> tuple[str, int, str]:
-    return candidate.document_path, candidate.evidence[0].start_char, candidate.id
+    start = candidate.evidence[0].start_char if candidate.evidence else 0
+    return candidate.document_path, start, candidate.id
 
 
 def _precedence(candidates: Sequence[Candidate], entries: Mapping[str, Registered]) -> list[Candidate]:
@@ -148,10 +165,7 @@ def _sides(
         links |= {(left[one], left[other]) for one, other in again.by_question}
 
 
-def _item(
-    candidate: Candidate, decision: Decision, entry: Registered, source_version: str, verdicts: Sequence[str]
-) -> GoldenItem:
-    who = decision.reviewer or "reviewer"
+def _item(candidate: Candidate, entry: Registered, source_version: str, provenance: Provenance) -> GoldenItem:
     return GoldenItem(
         id=entry.id,
         question=candidate.question,
@@ -164,16 +178,32 @@ def _item(
         source_version=source_version,
         passages=tuple(_passage(evidence) for evidence in candidate.evidence),
         chunk_id=candidate.chunk_id,
-        evidence=candidate.evidence[0].content,
-        provenance=Provenance(
+        evidence=candidate.evidence[0].content if candidate.evidence else "",
+        provenance=provenance,
+    )
+
+
+def _provenance(
+    candidate: Candidate,
+    decision: Decision,
+    entry: Registered,
+    verdicts: Sequence[str],
+    earlier: Mapping[str, RevalidatedItem],
+) -> Provenance:
+    decided = f"{decision.keep} by {decision.reviewer or 'reviewer'}, {decision.source}"
+    before = earlier.get(candidate.id) or earlier.get(candidate.parent_id)
+    if before is None:
+        return Provenance(
             candidate_id=candidate.id,
             models=(candidate.model,) if candidate.model else (),
             prompt_versions=(candidate.prompt_version,) if candidate.prompt_version else (),
             verdicts=(f"{CODE_STAGE}:ok", *verdicts),
-            decision=f"{decision.keep} by {who}, {decision.source}",
+            decision=decided,
             first_frozen_in=entry.first_frozen_in,
-        ),
-    )
+        )
+    known = TypeAdapter(Provenance).validate_json(before.provenance)
+    stands = decision.source == before.baseline
+    return replace(known, candidate_id=candidate.id, decision=known.decision if stands else decided)
 
 
 def _passage(evidence: Evidence) -> GoldenPassage:

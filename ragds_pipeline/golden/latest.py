@@ -1,36 +1,30 @@
-"""Which snapshot was frozen last: ``data/golden/latest.json``, for everyone who asks for 'the' golden set.
+"""Which snapshot was released last, for everyone who asks for 'the' golden set.
 
-Time stamps do not tell: in a checkout of a repository all files are equally old.
+Time stamps do not tell: in a checkout of a repository all files are equally old. The log of releases does.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from ragds_pipeline.golden.snapshot import MANIFEST, Frozen, folder_of, snapshots
-from ragds_pipeline.storage.files import UnsafePath, write_text
-
-LATEST = "latest.json"
-
-
-def mark_latest(root: Path, source_version: str, frozen: Frozen) -> None:
-    """Record that ``frozen`` is the snapshot that was released last."""
-    text = json.dumps({"source_version": source_version, "snapshot": frozen.path.name}, ensure_ascii=False) + "\n"
-    write_text(root / LATEST, text)
+from ragds_pipeline.golden.releases import released
+from ragds_pipeline.golden.snapshot import MANIFEST, folder_of, snapshots
+from ragds_pipeline.storage.files import UnsafePath
 
 
 def latest_snapshot(root: Path) -> Path | None:
-    """Return the snapshot that was frozen last, or None where there is none.
+    """Return the snapshot below ``root`` (``data/golden``) that was released last, or None where there is none.
 
-    Where nothing is on record (snapshots of earlier versions, or copied ones), it is the one with the newest manifest.
+    Where none on record is there (snapshots of earlier versions, or copied ones), it is the one with the newest
+    manifest.
     """
-    try:
-        marked = json.loads((root / LATEST).read_text(encoding="utf-8"))
-        path = folder_of(root, str(marked["source_version"])) / str(marked["snapshot"])
-        if path in snapshots(path.parent):
+    for release in reversed(released(root)):
+        try:
+            folder = folder_of(root, release.source_version)
+        except UnsafePath:
+            continue
+        path = folder / f"snapshot-{release.snapshot:04d}"
+        if path in snapshots(folder):
             return path
-    except (OSError, ValueError, KeyError, TypeError, UnsafePath):
-        pass
     found = [path for folder in sorted(root.glob("*/")) for path in snapshots(folder) if (path / MANIFEST).exists()]
     return max(found, key=lambda path: ((path / MANIFEST).stat().st_mtime_ns, path.parts[-2:]), default=None)

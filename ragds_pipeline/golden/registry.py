@@ -95,8 +95,8 @@ class Registry:
 
 
 def root_of(candidate: Candidate) -> str:
-    """Return the id of the candidate as it was written, before people corrected it."""
-    return candidate.parent_id or candidate.id
+    """Return the id of the candidate as it was written, before people corrected it or documents changed under it."""
+    return candidate.root_id or candidate.parent_id or candidate.id
 
 
 MIN_SENTENCE_KEY = 20
@@ -124,11 +124,16 @@ def _entry(fields: dict[str, Any]) -> Registered:
     return Registered(**{**fields, "evidence_keys": tuple(fields.get("evidence_keys", ()))})
 
 
-def next_number(entries: Iterable[Registered]) -> int:
-    """Return the number of the next new id."""
-    return 1 + max((int(entry.id.removeprefix("g-")) for entry in entries), default=0)
+MAIN_PREFIX, NO_ANSWER_PREFIX = "g-", "n-"
+"""How ids of the two sets begin. Each set counts on its own, in one register."""
 
 
-def golden_id(number: int) -> str:
+def next_number(entries: Iterable[Registered], prefix: str = MAIN_PREFIX) -> int:
+    """Return the number of the next new id with that prefix."""
+    own = (entry.id for entry in entries if entry.id.startswith(prefix))
+    return 1 + max((int(id_.removeprefix(prefix)) for id_ in own), default=0)
+
+
+def golden_id(number: int, prefix: str = MAIN_PREFIX) -> str:
     """Return the id with that number: ``g-0001``, with more digits from 10,000 on."""
-    return f"g-{number:04d}"
+    return f"{prefix}{number:04d}"

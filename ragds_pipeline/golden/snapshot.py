@@ -22,10 +22,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from ragds_pipeline.golden import seals
+from ragds_pipeline.golden import releases, seals
+from ragds_pipeline.golden.changelog import as_markdown
 from ragds_pipeline.golden.registry import Registered, Registry
 from ragds_pipeline.golden.text_names import text_names
-from ragds_pipeline.records import FunnelStep, GivenId, GoldenItem, MissingRow
+from ragds_pipeline.records import ChangelogRow, FunnelStep, GivenId, GoldenItem, MissingRow
 from ragds_pipeline.storage.files import inside, locked, sha256_file
 from ragds_pipeline.storage.schemas import as_json, to_table
 from ragds_pipeline.storage.tables import write_table
@@ -35,7 +36,7 @@ NO_ANSWER = "no_answer"
 MANIFEST = "manifest.json"
 
 _SNAPSHOT = re.compile(r"snapshot-\d{4,}")
-_OURS = re.compile(r"(?:registry\.(?:jsonl|lock)|latest\.json)_*", re.IGNORECASE)
+_OURS = re.compile(r"(?:registry|releases)\.(?:jsonl|lock)_*", re.IGNORECASE)
 
 
 class SnapshotDamaged(RuntimeError):
@@ -69,6 +70,13 @@ class Contents:
     missing: Sequence[MissingRow]
     versions: Mapping[str, Any]
     """Versions of code, normaliser, structure, prompts and models, and the plan."""
+    baseline: str = ""
+    """The frozen set that the revision was held against; empty for a first one."""
+    changelog: Sequence[ChangelogRow] = ()
+    """What became of the items of that set; written out where there is one."""
+    no_answer_funnel: Sequence[FunnelStep] = ()
+    """The funnel of the no_answer set, which adds up on its own."""
+    no_answer_missing: Sequence[MissingRow] = ()
 
 
 def freeze(contents: Contents, root: Path, release: Callable[[], None] = lambda: None) -> Frozen:
@@ -91,6 +99,7 @@ def freeze(contents: Contents, root: Path, release: Callable[[], None] = lambda:
                 if _manifest_bytes(staged) == _manifest_bytes(path):
                     seals.record(folder, latest, path / MANIFEST)
                     release()
+                    releases.record(root, contents.source_version, latest)
                     return Frozen(path, latest, created=False)
                 shutil.rmtree(staged)
                 staged.mkdir()
@@ -101,6 +110,7 @@ def freeze(contents: Contents, root: Path, release: Callable[[], None] = lambda:
             seals.record(folder, number, staged / MANIFEST)
             staged.replace(_name(folder, number))
             _sync(folder)
+            releases.record(root, contents.source_version, number)
             return Frozen(_name(folder, number), number, created=True)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
@@ -133,12 +143,18 @@ def register(registry: Registry, given: Sequence[GivenId]) -> None:
     """
     with locked(registry.path.with_suffix(".lock")):
         entries = registry.entries()
-        new = [Registered(g.id, g.candidate_id, g.split, g.first_frozen_in, g.root_id, g.evidence_keys) for g in given]
-        if set(new) <= set(entries):
-            return
-        if any(g.register_length != len(entries) for g in given):
-            raise RegistryMoved("another snapshot was released meanwhile: materialise golden_items again, then this")
-        registry.add(new)
+        there = set(entries)
+        named = {
+            Registered(g.id, g.candidate_id, g.split, g.first_frozen_in, g.root_id, g.evidence_keys): g for g in given
+        }
+        # Of two sets, one may have been prepared before the last release and have all its ids in the register already.
+        new = {entry: g for entry, g in named.items() if entry not in there}
+        if any(g.register_length != len(entries) for g in new.values()):
+            raise RegistryMoved(
+                "another snapshot was released meanwhile: materialise golden_items and no_answer_items again, then this"
+            )
+        if new:
+            registry.add(new)
 
 
 def verify(path: Path) -> dict[str, Any]:
@@ -198,21 +214,40 @@ def _write(contents: Contents, folder: Path, number: int) -> None:
         lines = [json.dumps(as_json(item), ensure_ascii=False) + "\n" for item in items]
         (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8", newline="\n")
         write_table(to_table(GoldenItem, items), folder / f"{name}.parquet")
+    if contents.baseline:
+        _write_changelog(contents, folder)
     schema = json.dumps(record_schema(), ensure_ascii=False, indent=1) + "\n"
     (folder / "record.schema.json").write_text(schema, encoding="utf-8", newline="\n")
     files = {str(p.relative_to(folder)): sha256_file(p) for p in sorted(folder.rglob("*")) if p.is_file()}
     manifest = {
         "source_version": contents.source_version,
         "snapshot": number,
+        "baseline": contents.baseline,
         "counts": _counts(contents),
         "funnel": [as_json(step) for step in contents.funnel],
         "missing": [as_json(row) for row in contents.missing],
+        "no_answer": {
+            "counts": {
+                "items": len(contents.no_answer),
+                "split": _by("split", contents.no_answer),
+                "language": _by("language", contents.no_answer),
+            },
+            "funnel": [as_json(step) for step in contents.no_answer_funnel],
+            "missing": [as_json(row) for row in contents.no_answer_missing],
+        },
         "versions": contents.versions,
         "documents": documents,
         "files": files,
     }
     text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
+
+
+def _write_changelog(contents: Contents, folder: Path) -> None:
+    lines = [json.dumps(as_json(row), ensure_ascii=False) + "\n" for row in contents.changelog]
+    (folder / "changelog.jsonl").write_text("".join(lines), encoding="utf-8", newline="\n")
+    page = as_markdown(contents.changelog, contents.baseline, contents.source_version)
+    (folder / "changelog.md").write_text(page, encoding="utf-8", newline="\n")
 
 
 def _write_texts(contents: Contents, folder: Path) -> list[dict[str, str]]:
@@ -231,9 +266,13 @@ def _write_texts(contents: Contents, folder: Path) -> list[dict[str, str]]:
     return documents
 
 
+def _by(attribute: str, items: Sequence[GoldenItem]) -> dict[str, int]:
+    return dict(sorted(Counter(str(getattr(item, attribute)) for item in items).items()))
+
+
 def _counts(contents: Contents) -> dict[str, Any]:
     def by(attribute: str) -> dict[str, int]:
-        return dict(sorted(Counter(str(getattr(item, attribute)) for item in contents.items).items()))
+        return _by(attribute, contents.items)
 
     return {
         "items": len(contents.items),

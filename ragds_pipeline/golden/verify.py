@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from ragds_pipeline.filters.funnel import faults
-from ragds_pipeline.golden.registry import Known
-from ragds_pipeline.golden.split import leaks
+from ragds_pipeline.golden.registry import MAIN_PREFIX, NO_ANSWER_PREFIX, Known
+from ragds_pipeline.golden.split import leaks, near_pairs
 from ragds_pipeline.records import FunnelStep, GivenId, GoldenItem, MissingRow, PlanRow, Span, SpanMismatch
+from ragds_pipeline.records_no_answer import NO_ANSWER
 
 
 def spans_resolve(items: Sequence[GoldenItem], texts: Mapping[str, str]) -> list[str]:
@@ -87,6 +88,34 @@ def split_leak_free(items: Sequence[GoldenItem], duplicate_score: float) -> list
         *(f"{items[one].id} and {items[other].id} share evidence" for one, other in found.by_evidence),
         *(f"{items[one].id} and {items[other].id} ask nearly the same" for one, other in found.by_question),
     ]
+
+
+def sets_apart(items: Sequence[GoldenItem], no_answer: Sequence[GoldenItem], duplicate_score: float) -> list[str]:
+    """No question stands in both sets; those with an answer have evidence, those without have a refusal and none."""
+    found = [f"{item.id}: not an id of the main set" for item in items if not item.id.startswith(MAIN_PREFIX)]
+    found += [f"{item.id}: no evidence, or of type {item.type}" for item in items if _without_answer(item)]
+    for item in no_answer:
+        if not item.id.startswith(NO_ANSWER_PREFIX):
+            found.append(f"{item.id}: not an id of the no_answer set")
+        if item.passages or item.evidence or item.chunk_id or item.type != NO_ANSWER:
+            found.append(f"{item.id}: has evidence, or is of type {item.type}")
+        if not item.answer.strip():
+            found.append(f"{item.id}: no refusal")
+    mine = {item.provenance.candidate_id: item.id for item in items}
+    found += [
+        f"{item.id} is {mine[item.provenance.candidate_id]} of the main set"
+        for item in no_answer
+        if item.provenance.candidate_id in mine
+    ]
+    both, size = [*items, *no_answer], len(items)
+    for one, other in near_pairs([item.question for item in both], duplicate_score):
+        if one < size <= other:
+            found.append(f"{both[one].id} and {both[other].id} ask nearly the same")
+    return found
+
+
+def _without_answer(item: GoldenItem) -> bool:
+    return not item.passages or item.type == NO_ANSWER
 
 
 def requested_is_delivered(

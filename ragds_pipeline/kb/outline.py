@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,13 @@ class Outline:
     document: Document
     passages: Sequence[Passage]
     """The document's passages, in order."""
+    fresh: frozenset[int] | None = None
+    """Start offsets of the passages that may be asked about; None for all of them."""
+
+    @property
+    def askable(self) -> Sequence[Passage]:
+        """The passages that may be asked about, in order."""
+        return [p for p in self.passages if self.fresh is None or p.start_char in self.fresh]
 
     @property
     def path(self) -> str:
@@ -74,11 +81,23 @@ class Outline:
         return chain
 
 
-def load_outlines(documents: TableFile, passages: TableFile, paths: Iterable[str]) -> dict[str, Outline]:
-    """Return the outlines of the documents at ``paths``, by path; a path that is no document is left out."""
+def load_outlines(
+    documents: TableFile,
+    passages: TableFile,
+    paths: Iterable[str],
+    fresh: Mapping[str, Iterable[int]] | None = None,
+) -> dict[str, Outline]:
+    """Return the outlines of the documents at ``paths``, by path; a path that is no document is left out.
+
+    ``fresh`` holds, by path, the start offsets of the passages that may be asked about; without it all may.
+    """
     wanted = set(paths)
     cut: dict[str, list[Passage]] = {}
     for passage in to_records(Passage, passages.where("document_path", wanted)):
         cut.setdefault(passage.document_path, []).append(passage)
     found = to_records(Document, documents.where("path", wanted))
-    return {doc.path: Outline(doc, cut.get(doc.path, [])) for doc in found}
+    shown = {path: frozenset(starts) for path, starts in (fresh or {}).items()}
+    return {
+        doc.path: Outline(doc, cut.get(doc.path, []), None if fresh is None else shown.get(doc.path, frozenset()))
+        for doc in found
+    }

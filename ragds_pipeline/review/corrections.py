@@ -53,4 +53,5 @@ def corrected_draft(candidate: Candidate, corrected: Mapping[str, object]) -> Dr
         request_key=candidate.request_key,
         model=candidate.model,
         prompt_version=candidate.prompt_version,
+        root_id=candidate.root_id,
     )

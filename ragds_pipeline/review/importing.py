@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from ragds_pipeline.config import FilterSettings
 from ragds_pipeline.filters.code_filter import Documents
 from ragds_pipeline.kb.outline import Outline
-from ragds_pipeline.records import Candidate, Decision, Keep, canonical_json
+from ragds_pipeline.records import Candidate, Decision, Drop, Keep, canonical_json
 from ragds_pipeline.review.contradictions import across_sheets, against_log, line_of
 from ragds_pipeline.review.corrections import content
 from ragds_pipeline.review.interpret import RowDecision, interpret
@@ -49,11 +50,17 @@ class ReviewState:
 
     candidates: Mapping[str, Candidate]
     rows: Mapping[str, ReviewRow]
+    """What may stand on a sheet: the candidates, and what judges dropped and people audit."""
     outlines: Mapping[str, Outline]
     documents: Documents
     settings: FilterSettings
     decisions: Mapping[str, Decision]
     """The decisions that count, by candidate id, in the order in which they were made."""
+
+    @property
+    def audited(self) -> Collection[str]:
+        """Ids of the rows that are no candidates: a judge dropped them, and people audit it."""
+        return self.rows.keys() - self.candidates.keys()
 
     def resolved(self, decisions: Mapping[str, Decision]) -> Resolved:
         """Return what ``decisions`` come to."""
@@ -61,8 +68,35 @@ class ReviewState:
         return resolve(candidates, decisions, self.outlines, self.documents, self.settings)
 
 
+class Failing(Protocol):
+    """What decisions come to, as far as an import asks."""
+
+    @property
+    def failed(self) -> Mapping[str, Drop]:
+        """Why a correction does not pass, by the id of what it corrects."""
+
+
+class SheetState(Protocol):
+    """What an import needs to know: the rows as sent, the decisions made before, and what decisions come to."""
+
+    @property
+    def rows(self) -> Mapping[str, ReviewRow]:
+        """The rows by id; only these can be decided on."""
+
+    @property
+    def decisions(self) -> Mapping[str, Decision]:
+        """The decisions that count, by candidate id, in the order in which they were made."""
+
+    @property
+    def audited(self) -> Collection[str]:
+        """Ids of the rows that are on the sheet only so that people audit what a judge dropped."""
+
+    def resolved(self, decisions: Mapping[str, Decision]) -> Failing:
+        """Return what ``decisions`` come to."""
+
+
 def import_sheets(
-    paths: Sequence[Path], state: ReviewState, imported: Collection[str], reviewer: str, now: str
+    paths: Sequence[Path], state: SheetState, imported: Collection[str], reviewer: str, now: str
 ) -> list[SheetImport]:
     """Read the sheets at ``paths`` and return their decisions, made by ``reviewer`` at ``now`` (ISO 8601, UTC).
 
@@ -87,7 +121,7 @@ def import_sheets(
     return done
 
 
-def _read(path: Path, state: ReviewState, imported: Collection[str], reviewer: str, now: str) -> SheetImport:
+def _read(path: Path, state: SheetState, imported: Collection[str], reviewer: str, now: str) -> SheetImport:
     try:
         sha256 = sha256_file(path)
         if any(sha256.startswith(known) for known in imported):
@@ -100,8 +134,21 @@ def _read(path: Path, state: ReviewState, imported: Collection[str], reviewer: s
     problems = read.problems
     if not reviewer.strip():
         problems = (Problem(0, "", "no_reviewer", f"{place(path.name, 0)}: {NO_REVIEWER}"), *problems)
+    problems = (*problems, *_corrected_audits(path.name, read.decisions, state))
     decisions = tuple(_decision(path.name, row, state, reviewer.strip(), now) for row in read.decisions)
     return _with(SheetImport(path.name, sha256, decisions, read.undecided, ()), problems)
+
+
+def _corrected_audits(name: str, decisions: Sequence[RowDecision], state: SheetState) -> list[Problem]:
+    """Say, once, that corrections of audited items do not enter the golden set: the reviewer could not know."""
+    rows = [row for row in decisions if row.keep is Keep.FIX and row.id in state.audited]
+    if not rows:
+        return []
+    message = (
+        f"{place(name, rows[0].line)}: {', '.join(row.id for row in rows)}: dropped by a judge and on the sheet to "
+        "audit it. The correction counts for that and is kept, but the item does not enter the golden set"
+    )
+    return [Problem(rows[0].line, "", "audited_correction", message, Severity.WARNING)]
 
 
 def _with(sheet: SheetImport, problems: Sequence[Problem]) -> SheetImport:
@@ -111,7 +158,7 @@ def _with(sheet: SheetImport, problems: Sequence[Problem]) -> SheetImport:
 
 
 def _corrections(
-    sheet: SheetImport, state: ReviewState, before: Mapping[str, Decision], after: Mapping[str, Decision]
+    sheet: SheetImport, state: SheetState, before: Mapping[str, Decision], after: Mapping[str, Decision]
 ) -> list[Problem]:
     """Judge all decisions as they would stand with those of the sheet: its own corrections, and earlier ones."""
     if not any(decision.keep == Keep.FIX for decision in after.values()):
@@ -137,7 +184,7 @@ def _corrections(
     return problems
 
 
-def _decision(name: str, row: RowDecision, state: ReviewState, reviewer: str, now: str) -> Decision:
+def _decision(name: str, row: RowDecision, state: SheetState, reviewer: str, now: str) -> Decision:
     shown = state.rows[row.id]
     seen = {
         "chunk_id": shown.chunk_id, "type": shown.type, "question": shown.question, "answer": shown.answer,

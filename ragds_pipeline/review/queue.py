@@ -5,16 +5,39 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from ragds_pipeline.filters.judges import AMBIGUITY, CLASS, CLOSED_BOOK, SUPPORT
+from ragds_pipeline.filters.judging import SPLIT
+from ragds_pipeline.filters.verdict_reader import CORRECT, INCORRECT
 from ragds_pipeline.kb.outline import Outline
-from ragds_pipeline.records import Candidate, Decision, Drop, Evidence
+from ragds_pipeline.records import Candidate, Decision, Drop, Evidence, Verdict
 from ragds_pipeline.review.corrections import correction_of
 from ragds_pipeline.review.rows import ReviewRow, join_spans
 
 OPEN_MARK, CLOSE_MARK = "⟦", "⟧"
 
 
-def review_row(candidate: Candidate, outline: Outline, context_chars: int) -> ReviewRow:
-    """Return the row of one candidate; ``outline`` is that of its document."""
+_QUESTIONS = {
+    AMBIGUITY.name: "Has the question, read alone, exactly one meaning?",
+    CLOSED_BOOK.name: "Was it answered without the document?",
+    SUPPORT.name: "Does the evidence prove the answer, wholly?",
+    CLASS.name: "Do type and difficulty fit?",
+}
+
+
+def judges_say(verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return, by candidate id, what a reviewer is shown of split votes: the question, and a reason for each side."""
+    said: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.reason == SPLIT:
+            yes, no = verdict.votes.count(CORRECT), verdict.votes.count(INCORRECT)
+            pro, _, con = verdict.detail.removeprefix(f"{CORRECT}: ").partition(f" / {INCORRECT}: ")
+            question = _QUESTIONS.get(verdict.stage, verdict.stage)
+            said.setdefault(verdict.candidate_id, []).append(f"{question}\n{yes}× yes: {pro}\n{no}× no: {con}")
+    return {id_: "\n\n".join(each) for id_, each in said.items()}
+
+
+def review_row(candidate: Candidate, outline: Outline, context_chars: int, judges: str = "") -> ReviewRow:
+    """Return the row of one candidate; ``outline`` is that of its document, ``judges`` what split votes said."""
     return ReviewRow(
         id=candidate.id,
         chunk_id=candidate.chunk_id,
@@ -23,6 +46,7 @@ def review_row(candidate: Candidate, outline: Outline, context_chars: int) -> Re
         answer=candidate.answer,
         evidence=tuple(e.content for e in candidate.evidence),
         context=_context(candidate, outline, context_chars),
+        judges=judges,
     )
 
 
@@ -59,10 +83,10 @@ def _marked(text: str, start: int, end: int, spans: Sequence[Evidence]) -> str:
 
 
 def review_rows(
-    candidates: Iterable[Candidate], outlines: Mapping[str, Outline], context_chars: int
+    candidates: Iterable[Candidate], outlines: Mapping[str, Outline], context_chars: int, said: Mapping[str, str] = {}
 ) -> dict[str, ReviewRow]:
-    """Return the rows of all candidates by id, in their order."""
-    return {c.id: review_row(c, outlines[c.document_path], context_chars) for c in candidates}
+    """Return the rows of all candidates by id, in their order; ``said`` as :func:`judges_say` returns it."""
+    return {c.id: review_row(c, outlines[c.document_path], context_chars, said.get(c.id, "")) for c in candidates}
 
 
 def with_failure(row: ReviewRow, decision: Decision, failure: Drop) -> ReviewRow:

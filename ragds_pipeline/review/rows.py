@@ -10,8 +10,25 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-COLUMNS = ("id", "chunk_id", "type", "question", "answer", "evidence", "keep", "note", "context")
-"""The columns of the sheet in their order. The context is last, so that the first eight fit on a screen."""
+COLUMNS = ("id", "chunk_id", "type", "question", "answer", "evidence", "keep", "note", "context", "judges")
+"""The columns of the sheet in their order. What is only read comes last, so that the first eight fit on a screen."""
+
+FOR_READING = ("context", "judges")
+"""Columns that nobody writes into and that are not read back; a sheet without them is as good."""
+
+RECHECK_COLUMNS = (
+    "id",
+    "golden_id",
+    "question",
+    "answer",
+    "old evidence",
+    "evidence",
+    "changes",
+    "keep",
+    "note",
+    "context",
+)
+"""The columns of the recheck sheet: old and new evidence side by side, and what changed between them."""
 
 EDITABLE = ("question", "answer", "evidence", "keep", "note")
 """The columns a reviewer may write into; the others are locked in the XLSX and checked on import."""
@@ -39,6 +56,14 @@ class ReviewRow:
     evidence: tuple[str, ...]
     context: str
     """The text around the evidence: shown for reading, never read back."""
+    golden_id: str = ""
+    """On a recheck sheet: the id of the frozen item that it stands for."""
+    old_evidence: str = ""
+    """On a recheck sheet: the evidence as it was frozen."""
+    changes: str = ""
+    """On a recheck sheet: what changed, and the changes in words."""
+    judges: str = ""
+    """Where the votes of a judge were split: the question it was asked, and a reason for each side."""
 
 
 def join_spans(spans: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ragds_pipeline.review.cells import from_cell, same_cell
 from ragds_pipeline.review.interpret import Interpretation, RowDecision, interpret
-from ragds_pipeline.review.rows import COLUMNS, ReviewRow, join_spans
+from ragds_pipeline.review.rows import COLUMNS, FOR_READING, ReviewRow, join_spans
 from ragds_pipeline.review.sheet import Problem, Severity, Sheet, SheetRow, place, quoted
 from ragds_pipeline.review.sheet_csv import decodings, parse_csv
 from ragds_pipeline.review.sheet_xlsx import looks_like_zip, read_xlsx_tables
@@ -28,7 +28,7 @@ __all__ = [
     "read_sheet",
 ]
 
-_READ_BACK = tuple(column for column in COLUMNS if column != "context")
+_READ_BACK = tuple(column for column in COLUMNS if column not in FOR_READING)
 _NEEDED = ("id", "keep")
 _OLE_MARK = b"\xd0\xcf\x11\xe0"
 

@@ -45,7 +45,8 @@ class _ParquetFiles(UPathIOManager):
 
     def get_metadata(self, context: OutputContext, obj: pa.Table | TableFile) -> dict[str, Any]:
         # A staged file has been moved into place by now, so its figures are read where it lies.
-        (path,) = self._get_paths_for_partitions(context).values()
+        whole = not context.has_asset_partitions
+        path = self._get_path(context) if whole else next(iter(self._get_paths_for_partitions(context).values()))
         table = obj if isinstance(obj, pa.Table) else TableFile(Path(str(path)))
         schema = obj.schema if isinstance(obj, pa.Table) else pq.read_schema(str(path))
         columns = [dg.TableColumn(field.name, str(field.type), _description(field)) for field in schema]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
@@ -17,7 +18,12 @@ from ragds_pipeline.storage.field_docs import field_docs
 
 R = TypeVar("R")
 
-_SCALARS: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+MONEY = pa.decimal128(24, 12)
+"""USD: 12 decimals hold the price of a single token, 12 digits before them any bill."""
+
+_SCALARS: dict[type, pa.DataType] = {
+    str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), Decimal: MONEY,
+}  # fmt: skip
 
 
 def _arrow_type(hint: Any) -> pa.DataType:
@@ -73,11 +79,18 @@ def to_records(record: type[R], table: pa.Table | pa.RecordBatch) -> list[R]:
     return [_build(record, row) for row in table.to_pylist()]
 
 
+def from_json(record: type[R], row: dict[str, Any]) -> R:
+    """Return the record of a row as :func:`as_json` gives it, checking its invariants as it is built."""
+    return _build(record, row)
+
+
 def _build(record: type[R], row: dict[str, Any]) -> R:
     if record not in _hints_of:
         _hints_of[record] = get_type_hints(record)
     hints = _hints_of[record]
-    values = {f.name: _revive(hints[f.name], row[f.name]) for f in dataclasses.fields(record)}  # type: ignore[arg-type]
+    # A field that the table does not have yet takes its default; without one, the record cannot be built.
+    named = [field.name for field in dataclasses.fields(record) if field.name in row]  # type: ignore[arg-type]
+    values = {name: _revive(hints[name], row[name]) for name in named}
     return record(**values)
 
 

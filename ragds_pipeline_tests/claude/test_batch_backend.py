@@ -17,7 +17,6 @@ from ragds_pipeline.claude.process_identity import is_gone, this_process
 from ragds_pipeline.claude.requests import Failure, FailureReason, Request, message_text
 from ragds_pipeline.config import ClaudeSettings
 from ragds_pipeline_tests.claude.batch_driver import FAST, request, requests_of, run_every_batch
-from ragds_pipeline_tests.claude.test_two_processes import ledger_url, postgres  # noqa: F401
 from ragds_pipeline_tests.loopback import BatchPlan, Fault, FaultPlan, LoopbackServer, body_hash
 
 CREATE: Any = ["batches.create"]
@@ -275,7 +274,7 @@ def test_a_batch_of_another_workspace_is_not_paid_again(server: LoopbackServer, 
     assert len(Run(server, engine)(requests).texts) == 3 and creations(server) == 2
 
 
-def test_several_runs_share_their_batches(server: LoopbackServer, ledger_url: str) -> None:  # noqa: F811
+def test_several_runs_share_their_batches(server: LoopbackServer, ledger_url: str) -> None:
     requests = requests_of("q", 24)
     server.batch_plan = BatchPlan(polls=5)
     engines = [open_engine(ledger_url) for _ in range(4)]

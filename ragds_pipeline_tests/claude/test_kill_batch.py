@@ -5,10 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
+from ragds_pipeline.claude import Request
+from ragds_pipeline.claude.budget import units
+from ragds_pipeline.claude.database import callers, claims, owed
+from ragds_pipeline.claude.ledger import Ledger
 from ragds_pipeline_tests.claude.batch_driver import COUNT, Driver, drive, driver, requests_of, run_every_batch
 from ragds_pipeline_tests.loopback import BatchPlan, LoopbackServer, body_hash
 
@@ -62,6 +68,42 @@ def test_a_killed_run_goes_on_where_it_was(
     run_every_batch(server.url)
     paid = {r.key: server.paid.get(body_hash(r.params), 0) for r in requests}
     assert paid == {key: 0 if text.startswith("!") else 1 for key, text in expected.items()}
+    assert settled_once(tmp_path / "run")
+
+
+def settled_once(folder: Path) -> bool:
+    """Return whether nothing is reserved or owed any more, and the accounts of all callers come to the ledger's sum."""
+    ledger = Ledger(f"sqlite:///{folder / 'ledger.sqlite'}")
+    with ledger.engine.connect() as connection:
+        columns = (callers.c.spent, callers.c.in_flight, callers.c.possibly_paid)
+        sums = [int(connection.execute(sa.select(sa.func.sum(column))).scalar_one()) for column in columns]
+        left = [connection.execute(sa.select(sa.func.count()).select_from(t)).scalar() for t in (claims, owed)]
+    paid = units(sum((Decimal(row["cost_usd"]) for row in ledger.rows()), Decimal(0)))
+    ledger.close()
+    return sums == [paid, 0, 0] and left == [0, 0]
+
+
+@pytest.mark.parametrize("number", [0, 2, 4, 6, 8, 10, 12, 13, 14, 15, 17, 19])
+def test_a_killed_batch_is_collected_by_a_run_through_the_api(
+    processes: Driver, server: LoopbackServer, points: list[int], tmp_path: Path, number: int
+) -> None:
+    label, requests = f"through the api {number}", requests_of(f"through the api {number}", REQUESTS)
+    processes.run(tmp_path / "run", server.url, label, REQUESTS, points[number], **GROUPS)
+    done = completed(server, requests)
+    calls = server.calls
+    result = processes.run(tmp_path / "run", server.url, label, REQUESTS, backend="api", check_models=False)
+    # What expired in a batch, or was never put into one, is answered by a call; the batches' replies are not asked for.
+    assert result["outcomes"] == {r.key: r.item for r in requests}
+    run_every_batch(server.url)
+    assert all(server.paid.get(body_hash(r.params), 0) == 1 for r in requests)
+    assert server.calls - calls <= REQUESTS - len(done)
+    assert settled_once(tmp_path / "run")
+
+
+def completed(server: LoopbackServer, requests: list[Request]) -> set[str]:
+    """Let every batch end, and return the keys of the requests that have been paid."""
+    run_every_batch(server.url)
+    return {r.key for r in requests if server.paid.get(body_hash(r.params), 0)}
 
 
 def test_a_process_that_waits_for_a_killed_one_finishes_its_work(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragds_pipeline_tests.integration.test_sample import copy_sample
+from ragds_pipeline_tests.projects import REPOSITORY
 
 POOR = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
@@ -20,7 +21,7 @@ def ragds(root: Path, *arguments: str, **environment: str) -> subprocess.Complet
     return subprocess.run(
         [sys.executable, "-W", "error::EncodingWarning", "-m", "ragds_pipeline.cli", *arguments],
         cwd=root,
-        env={**kept, "DAGSTER_DISABLE_TELEMETRY": "1", **environment},
+        env={**kept, "DAGSTER_DISABLE_TELEMETRY": "1", "PYTHONPATH": str(REPOSITORY), **environment},
         capture_output=True,
         text=True,
         encoding="utf-8",

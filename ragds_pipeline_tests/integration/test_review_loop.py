@@ -10,6 +10,7 @@ import pytest
 
 from ragds_pipeline.records import Candidate, Decision, Drop
 from ragds_pipeline.review.rows import ReviewRow
+from ragds_pipeline.why import why
 from ragds_pipeline_tests.answering import answer_questions
 from ragds_pipeline_tests.loopback import LoopbackServer
 from ragds_pipeline_tests.projects import ProjectRun, project
@@ -183,6 +184,7 @@ def test_a_correction_that_fails_at_freezing_is_on_the_sheet_again_with_the_reas
     edit(only(sheet, second.id), second.id, keep="y")
     run.must("freeze_job")
     assert [drop.reason for drop in run.rows("golden_drops", Drop)] == ["correction_fails"]
+    assert "dropped by review: correction_fails" in why(run.settings, run.version, first.id)
     (row,) = queue(run)
     assert row.id == first.id and "near_duplicate_question" in row.context and " please" in row.context
     sheet.unlink()

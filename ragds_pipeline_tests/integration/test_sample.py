@@ -13,6 +13,7 @@ import pytest
 from ragds_pipeline.claude import Claude
 from ragds_pipeline.claude.backends.file import read_results
 from ragds_pipeline.records import AskedRow, Candidate, Decision, Drop, FunnelStep, PlanRow
+from ragds_pipeline.why import why
 from ragds_pipeline_tests.projects import REPOSITORY, ProjectRun
 
 
@@ -86,6 +87,9 @@ def test_a_correction_is_in_the_set_and_its_original_is_not(sample: ProjectRun) 
         (item,) = [i for i in golden.values() if i["question"] == corrected["question"]]
         assert item["answer"] == corrected["answer"]
         assert candidates[decision.candidate_id].document_path == item["passages"][0]["document_path"]
+        story = why(sample.settings, sample.version, item["id"])
+        assert f"{decision.candidate_id}: " in story and "review: fix" in story and f"golden set: {item['id']}" in story
+        assert story == why(sample.settings, sample.version, decision.candidate_id), "one story, from any of its ids"
 
 
 def test_the_funnel_tells_the_whole_story(sample: ProjectRun) -> None:

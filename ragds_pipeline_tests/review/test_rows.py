@@ -16,7 +16,7 @@ SPANS = st.lists(
 
 
 def test_columns_are_few_and_in_this_order() -> None:
-    assert COLUMNS == ("id", "chunk_id", "type", "question", "answer", "evidence", "keep", "note", "context")
+    assert COLUMNS == ("id", "chunk_id", "type", "question", "answer", "evidence", "keep", "note", "context", "judges")
 
 
 @given(SPANS)

@@ -62,7 +62,7 @@ def test_xlsx_layout(tmp_path: Path) -> None:
     [choice] = sheet.data_validations.dataValidation
     assert (choice.formula1, str(choice.sqref)) == ('"y,n"', f"G2:G{len(ROWS) + 1}")
     locked = [column for column, cell in zip(COLUMNS, sheet[2], strict=True) if cell.protection.locked]
-    assert locked == ["id", "chunk_id", "type", "context"]
+    assert locked == ["id", "chunk_id", "type", "context", "judges"]
     assert all(cell.alignment.wrap_text for cell in sheet[2])
     assert all(cell.data_type in "sn" for cells in sheet.iter_rows() for cell in cells)
     assert all(cell.value is None for cells in sheet["G2":"H99"] for cell in cells)

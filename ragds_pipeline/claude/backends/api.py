@@ -28,8 +28,8 @@ from ragds_pipeline.config import ClaudeSettings
 
 T = TypeVar("T")
 
-WORKERS_OF_A_CLIENT = 8
-"""A client's pool looks at each of its connections for every call: a fifth of the time of a call at 32."""
+WORKERS_OF_A_CLIENT = 2
+"""A client's pool looks at each of its connections, twice for every call: a fifth of a call's time at 32 of them."""
 
 _STOP_NOW, _FAN_OUT, _FRESH, _ALL_DONE = range(4)
 """Order of the queue. A fan-out goes before what is fresh: the prompt cache forgets after five minutes."""

@@ -38,7 +38,7 @@ LOST_LOOKS = 10
 
 _UNKNOWN_BATCH = (
     "batch {0} holds this request and is not known to this key: it was made in another workspace, or deleted. Use the "
-    "key that made it; or let the store forget it (BatchStore.forget), and pay for its requests again"
+    "key that made it; or let go of it with: ragds batches forget {0} --yes, and pay for its requests again"
 )
 
 OnMessage = Callable[[Request, dict[str, Any], str], None]
@@ -68,16 +68,41 @@ def run_batches(
         on_failure: Called with (request, failure).
         on_progress: Called with a line of text for people.
     """
+    callbacks = Callbacks(admit, on_message, on_failure)
+    _run(requests, settings, api_key, store, callbacks, on_progress, submits=True)
+
+
+def collect_batches(
+    requests: Sequence[Request], settings: ClaudeSettings, api_key: str, store: BatchStore, on_message: OnMessage,
+    on_failure: Callable[[Request, Failure], None], on_progress: Callable[[str], None],
+) -> list[Request]:  # fmt: skip
+    """Hand over those of the requests that are in a batch of an earlier run, and return the others in their order.
+
+    Such a batch is paid whatever happens, so it is waited for, whichever backend asks now. What it ended without
+    answering was not paid and is among the requests returned. Arguments as of ``run_batches``.
+    """
+    if not store.holds_any():
+        return list(requests)
+    callbacks = Callbacks(lambda request: None, on_message, on_failure)
+    left = {r.key for r in _run(requests, settings, api_key, store, callbacks, on_progress, submits=False)}
+    return [request for request in requests if request.key in left]
+
+
+def _run(
+    requests: Sequence[Request], settings: ClaudeSettings, api_key: str, store: BatchStore, callbacks: Callbacks,
+    say: Callable[[str], None], submits: bool,
+) -> list[Request]:  # fmt: skip
     # The SDK's own retries are off: it would make a batch twice after a timeout, and sleep as long as a server says.
     with anthropic.Anthropic(
         api_key=api_key, base_url=settings.base_url, max_retries=0, timeout=settings.timeout_s
     ) as client:
-        existence = Existence(client, store, settings, told := Told(on_progress, settings))
-        run = _BatchRun(requests, settings, client, store, existence, told, Callbacks(admit, on_message, on_failure))
+        existence = Existence(client, store, settings, told := Told(say, settings))
+        run = _BatchRun(requests, settings, client, store, existence, told, callbacks, submits)
         try:
             run.to_the_end()
         finally:
             existence.let_go()
+    return run.left
 
 
 class _BatchRun:
@@ -85,11 +110,14 @@ class _BatchRun:
 
     def __init__(
         self, requests: Sequence[Request], settings: ClaudeSettings, client: anthropic.Anthropic, store: BatchStore,
-        existence: Existence, told: Told, callbacks: Callbacks,
+        existence: Existence, told: Told, callbacks: Callbacks, submits: bool,
     ) -> None:  # fmt: skip
         self._settings, self._client, self._store = settings, client, store
         self._existence, self._told, self._callbacks = existence, told, callbacks
+        self._submits = submits
         self._open = {request.key: request for request in requests}
+        self.left: list[Request] = []
+        """What is in no batch, where nothing is put into one."""
         self._following: dict[str, set[str]] = {}
         """Keys of open requests by the intent they are in."""
         self._admitted: set[str] = set()
@@ -103,7 +131,10 @@ class _BatchRun:
         wait = self._settings.batch_poll_s
         while self._open:
             self._follow()
-            self._submit()
+            if self._submits:
+                self._submit()
+            else:
+                self._hand_back()
             self._follow()
             moved = [self._look(intent_id) for intent_id in list(self._following)]
             if any(moved) or not self._open:
@@ -126,6 +157,14 @@ class _BatchRun:
         ties = self._store.intents_of((request.key for request in self._untied()), self._existence.server)
         for key, intent_id in ties.items():
             self._following.setdefault(intent_id, set()).add(key)
+
+    def _hand_back(self) -> None:
+        """Let go of what is in no batch."""
+        self.left += (untied := self._untied())
+        for request in untied:
+            del self._open[request.key]
+        if self._open:
+            self._told.left_behind(len(self._open))
 
     def _submit(self) -> None:
         """Put what is in no batch into one."""
@@ -215,7 +254,7 @@ class _BatchRun:
             return False
         if batch is None or batch.results_url is None:
             self._told.archived(batch_id)
-            self._store.void(intent)
+            self._store.lose(intent)
             return True
         self._collect(intent, batch_id)
         return True
@@ -246,6 +285,8 @@ class _BatchRun:
 
     def _send_again_or_fail(self, item: Item) -> None:
         self._tries[item.key] += 1
+        if not self._submits:
+            return  # it was not paid, and whoever collects has another way to ask
         if not item.again or self._tries[item.key] >= self._settings.batch_attempts:
             self._fail(item.key, Failure(item.key, item.reason, item.detail))
 

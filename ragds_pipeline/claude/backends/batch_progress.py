@@ -30,6 +30,13 @@ class Told:
         self._said: set[str] = set()
         self._since = time.monotonic()
 
+    def left_behind(self, requests: int) -> None:
+        """An earlier run left batches that hold some of the requests."""
+        self._once(
+            f"{requests} requests are in batches of an earlier run, which are paid for; their results are waited for "
+            "(`ragds batches` lists them)"
+        )
+
     def created(self, batch_id: str, requests: int) -> None:
         """A batch was made."""
         self._say(f"batch {batch_id} made with {requests} requests; it ends within 24 hours, mostly within one")

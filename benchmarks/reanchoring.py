@@ -1,0 +1,270 @@
+"""The re-anchoring ladder on real revisions, next to five simpler ways, and its cost on 100,000 spans.
+
+Run: ``OPENBLAS_NUM_THREADS=1 python benchmarks/reanchoring.py``. Writes ``benchmarks/results/reanchoring.md``. Spans are
+all sentences and all paragraphs of at least 20 characters of the older revision. Truth: ``benchmarks/alignment.py``.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from diff_match_patch import diff_match_patch  # noqa: E402
+from rapidfuzz import fuzz  # noqa: E402
+
+from benchmarks.alignment import Alignment, Truth  # noqa: E402
+from ragds_pipeline.anchors.finding import AnchoredSpan  # noqa: E402
+from ragds_pipeline.anchors.reanchor import reanchor  # noqa: E402
+from ragds_pipeline.anchors.revision import Revision  # noqa: E402
+from ragds_pipeline.kb.normalise import front_matter_end, normalise  # noqa: E402
+from ragds_pipeline.kb.structure import Structure, parse  # noqa: E402
+from ragds_pipeline.records import AnchorEvent, sha256_text  # noqa: E402
+from ragds_pipeline.spans.blocks import LIST_ITEM, PARAGRAPH, TABLE  # noqa: E402
+from ragds_pipeline.spans.occurrences import find_everywhere  # noqa: E402
+from ragds_pipeline.spans.sentences import sentences  # noqa: E402
+from ragds_pipeline_tests.shared_data import SHARED_DATA  # noqa: E402
+
+SEED = 20_261
+SHORTEST = 20
+SLOW_SAMPLE = 300
+"""Spans per pair of revisions for the methods that take a tenth of a second each."""
+PAIRS = (
+    ("18f", "rev-2022-11-30", "rev-2023-12-01"),
+    ("18f", "rev-2023-12-01", "rev-2025-02-27"),
+    ("18f", "rev-2022-11-30", "rev-2025-02-27"),
+    ("openapi", "2.0", "3.0.0"),
+    ("openapi", "3.0.0", "3.0.1"),
+    ("openapi", "3.0.1", "3.0.2"),
+    ("openapi", "3.0.2", "3.0.3"),
+    ("openapi", "3.0.3", "3.0.4"),
+    ("openapi", "3.0.3", "3.1.0"),
+    ("openapi", "3.1.0", "3.1.1"),
+)
+Documents = Mapping[str, str]
+
+
+def documents(data: str, revision: str) -> Documents:
+    """Return the normalised texts of one revision by path."""
+    if data == "openapi":
+        file = SHARED_DATA / "openapi-spec-versions/versions" / f"{revision}.md"
+        return {"specification.md": normalise(file.read_text(encoding="utf-8"))}
+    folder = SHARED_DATA / "18f-handbook" / revision
+    return {
+        path.relative_to(folder).as_posix(): normalise(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.rglob("*.md"))
+    }
+
+
+_structures: dict[tuple[str, str], Structure] = {}
+
+
+def structure(path: str, text: str) -> Structure:
+    """Return sections and blocks, parsed once: a pipeline has them in its tables."""
+    key = (path, sha256_text(text))
+    if key not in _structures:
+        _structures[key] = parse(path, text, key[1], front_matter_end(text))
+    return _structures[key]
+
+
+def section_ranges(path: str, text: str) -> list[tuple[int, int, int]]:
+    """Return the sections as the ladder takes them."""
+    return [(each.start_char, each.body_start_char, each.end_char) for each in structure(path, text).sections]
+
+
+def revision(name: str, texts: Documents) -> Revision:
+    """Return a revision with its sections parsed."""
+    for path, text in texts.items():
+        structure(path, text)
+    hashes = {path: sha256_text(text) for path, text in texts.items()}
+    return Revision(name, hashes, texts.__getitem__, section_ranges)
+
+
+def spans_of(texts: Documents, level: str) -> list[AnchoredSpan]:
+    """Return all sentences or paragraphs as spans, with the other places of their words."""
+    places: list[tuple[str, int, int]] = []
+    for path, text in texts.items():
+        blocks = structure(path, text).blocks
+        if level == "sentence":
+            found = [tuple(each) for each in sentences(text, blocks)]
+        else:
+            found = [(b.start_char, b.end_char) for b in blocks if b.kind in (PARAGRAPH, LIST_ITEM, TABLE)]
+        places += [(path, start, end) for start, end in found if end - start >= SHORTEST]
+    contents = [texts[path][start:end] for path, start, end in places]
+    everywhere = find_everywhere(contents, texts.items())
+    return [
+        AnchoredSpan(
+            f"{level}:{path}:{start}-{end}", 0, True, path, start, end, content,
+            tuple(p for p in others if not (p.document_path == path and p.start_char < end and start < p.end_char)),
+        )
+        for (path, start, end), content, others in zip(places, contents, everywhere, strict=True)
+    ]  # fmt: skip
+
+
+Proposal = tuple[str, int, int] | None
+Method = Callable[[AnchoredSpan, Documents, Documents], Proposal]
+
+
+def by_offset(span: AnchoredSpan, old: Documents, new: Documents) -> Proposal:
+    """The same offsets, if the same words stand there."""
+    text = new.get(span.document_path, "")
+    same = text[span.start_char : span.end_char] == span.content
+    return (span.document_path, span.start_char, span.end_char) if same else None
+
+
+def by_find(span: AnchoredSpan, old: Documents, new: Documents) -> Proposal:
+    """The first hit of ``str.find``."""
+    at = new.get(span.document_path, "").find(span.content)
+    return (span.document_path, at, at + len(span.content)) if at >= 0 else None
+
+
+_difflib: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+
+
+def by_difflib(span: AnchoredSpan, old: Documents, new: Documents) -> Proposal:
+    """Offsets mapped through difflib's matching blocks of words (with its default heuristic: without it, hours)."""
+    before, after = old[span.document_path], new.get(span.document_path)
+    if after is None:
+        return None
+    key = id(before), id(after)
+    if key not in _difflib:
+        _difflib[key] = list(_word_runs(before, after))
+    inside = [
+        (max(a, span.start_char) - a + b, min(a + size, span.end_char) - a + b)
+        for a, b, size in _difflib[key]
+        if a < span.end_char and span.start_char < a + size
+    ]
+    aligned = sum(end - start for start, end in inside)
+    if aligned < 0.5 * len(span.content):
+        return None
+    return span.document_path, inside[0][0], inside[-1][1]
+
+
+def _word_runs(before: str, after: str) -> Iterator[tuple[int, int, int]]:
+    import re
+
+    words, others = ([m.span() for m in re.finditer(r"\s*\S+", text)] for text in (before, after))
+    one, other = [before[slice(*w)] for w in words], [after[slice(*w)] for w in others]
+    for a, b, size in SequenceMatcher(None, one, other).get_matching_blocks():
+        if size:
+            yield words[a][0], others[b][0], words[a + size - 1][1] - words[a][0]
+
+
+def by_match_main(span: AnchoredSpan, old: Documents, new: Documents) -> Proposal:
+    """diff-match-patch's fuzzy match near the old offset."""
+    text = new.get(span.document_path)
+    if text is None:
+        return None
+    matcher = diff_match_patch()
+    matcher.Match_MaxBits = 0
+    matcher.Match_Distance = 100_000
+    at = matcher.match_main(text, span.content, span.start_char)
+    return (span.document_path, at, at + len(span.content)) if at >= 0 else None
+
+
+def by_partial_ratio(span: AnchoredSpan, old: Documents, new: Documents) -> Proposal:
+    """The window that RapidFuzz finds most alike."""
+    text = new.get(span.document_path)
+    if text is None:
+        return None
+    found = fuzz.partial_ratio_alignment(span.content, text, score_cutoff=60)
+    if found is None or len(text) < len(span.content):
+        return None
+    return span.document_path, found.dest_start, found.dest_end
+
+
+METHODS: dict[str, tuple[Method, bool]] = {
+    "offset equality": (by_offset, False),
+    "`str.find`, first hit": (by_find, False),
+    "difflib, words": (by_difflib, False),
+    "RapidFuzz partial ratio": (by_partial_ratio, True),
+    "diff-match-patch `match_main`": (by_match_main, True),
+}
+
+
+def is_right(proposal: Proposal, truth: Truth) -> bool:
+    """Whether a proposal is the true place: more than half of what either covers is covered by both."""
+    if proposal is None or proposal[0] != truth.path:
+        return False
+    shared = min(proposal[2], truth.end) - max(proposal[1], truth.start)
+    return shared > 0.5 * (max(proposal[2], truth.end) - min(proposal[1], truth.start))
+
+
+class Case(NamedTuple):
+    """One span with its truth and what the ladder said."""
+
+    pair: tuple[str, str, str]
+    span: AnchoredSpan
+    truth: Truth
+    event: AnchorEvent
+
+    @property
+    def right(self) -> bool:
+        """Whether the ladder's place is the true one."""
+        return is_right(proposed(self.event), self.truth)
+
+
+def proposed(event: AnchorEvent) -> Proposal:
+    """Return the event's place."""
+    if event.new_start_char < 0:
+        return None
+    return event.new_document_path, event.new_start_char, event.new_end_char
+
+
+class Measured(NamedTuple):
+    """All cases, the CPU seconds they took, and the tallies of the other methods."""
+
+    cases: list[Case]
+    seconds: dict[tuple[str, str, str], float]
+    others: dict[str, Counter[str]]
+
+
+def measure(pairs: tuple[tuple[str, str, str], ...] = PAIRS, *, compare: bool = True) -> Measured:
+    """Re-anchor all spans of all pairs of revisions."""
+    cases: list[Case] = []
+    seconds: dict[tuple[str, str, str], float] = {}
+    others: dict[str, Counter[str]] = defaultdict(Counter)
+    rng = random.Random(SEED)
+    for pair in pairs:
+        data, before, after = pair
+        old, new = documents(data, before), documents(data, after)
+        spans = spans_of(old, "sentence") + spans_of(old, "paragraph")
+        one, other = revision(before, old), revision(after, new)
+        started = time.process_time()
+        events = reanchor(spans, one, other)
+        seconds[pair] = time.process_time() - started
+        alignment = Alignment(old, new)
+        for span, event in zip(spans, events, strict=True):
+            place = proposed(event)
+            if place is not None:
+                assert new[place[0]][place[1] : place[2]] == event.new_content
+            truth = alignment.truth(span.document_path, span.start_char, span.end_char)
+            cases.append(Case(pair, span, truth, event))
+        if compare:
+            of_pair = cases[-len(spans) :]
+            for name, (method, slow) in METHODS.items():
+                chosen = rng.sample(of_pair, min(SLOW_SAMPLE, len(of_pair))) if slow else of_pair
+                tally(others[name], method, chosen, old, new)
+    return Measured(cases, seconds, others)
+
+
+def tally(counts: Counter[str], method: Method, cases: list[Case], old: Documents, new: Documents) -> None:
+    """Count what one method does with spans whose true place is known."""
+    for case in cases:
+        if case.truth.kind == "unknown":
+            continue
+        started = time.process_time()
+        place = method(case.span, old, new)
+        counts["microseconds"] += round(1e6 * (time.process_time() - started))
+        kind = case.truth.kind
+        counts[f"{kind} all"] += 1
+        if place is not None:
+            counts[f"{kind} right" if is_right(place, case.truth) else f"{kind} wrong"] += 1
