@@ -142,8 +142,8 @@ def _sum(rows: Sequence[CostRow]) -> Decimal:
         )
     ],
     partitions_def=kb_revisions,
-    # Made after the filters, and again after freezing: `golden_items` and the rest are read where they lie. As `deps` they
-    # would make Dagster warn, for each new revision, that its first run cannot work, because they come from a later job.
+    # Made after the filters, and again after freezing: `golden_items` and the rest are read where they lie. As `deps`
+    # they would make Dagster warn, for each new revision, that its first run cannot work: they come from a later job.
     deps=["draft_drops", "candidates"],
     op_tags=LAST,
 )  # fmt: skip

@@ -13,6 +13,7 @@ from ragds_pipeline.golden.assets import registry_of
 from ragds_pipeline.records import FunnelStep, GivenId, GoldenItem, MissingRow, PlanRow
 from ragds_pipeline.records_no_answer import NEAR_MISS, NoAnswerCandidate
 from ragds_pipeline.resources import Project, kb_revisions
+from ragds_pipeline.storage.metadata import fault_facts
 from ragds_pipeline.storage.schemas import to_records
 
 _CHECKS = {
@@ -26,8 +27,6 @@ _CHECKS = {
 _READ = ("golden_items", "no_answer_ids", "no_answer_funnel", "no_answer_plan", "no_answer_candidates",
          "no_answer_missing")  # fmt: skip
 """What the checks read besides the items."""
-
-_SHOWN = 20
 
 
 @dg.multi_asset_check(
@@ -71,10 +70,7 @@ def no_answer_checks(
             passed=not faults,
             severity=dg.AssetCheckSeverity.ERROR,
             description="; ".join(faults[:3]) or None,
-            metadata={
-                "faults": len(faults),
-                "first of them": dg.MetadataValue.md("\n".join(f"- {fault}" for fault in faults[:_SHOWN])),
-            },
+            metadata=fault_facts(faults),
         )
 
 
