@@ -287,7 +287,8 @@ class ComparisonConfig(dg.Config):
 
 @dg.asset(io_manager_key="texts", group_name=GOLDEN, kinds={"markdown"}, owners=OWNERS, code_version="1")
 def snapshot_comparison(config: ComparisonConfig, project: Project) -> dg.MaterializeResult[str]:
-    """What differs between any two frozen sets; choose them in the launchpad (``before``, ``now``)."""
+    """What differs between two frozen sets: the last two, or any two, named as `before` and `now` in the launchpad (the
+    arrow beside Materialize)."""
     try:
         before, now, rows = compared(project.settings().data_dir / "golden", config.before, config.now)
     except (LookupError, SnapshotDamaged) as error:
