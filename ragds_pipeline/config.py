@@ -106,8 +106,9 @@ class PlanSettings(_Model):
     top_up_rounds: int = Field(2, ge=0, le=10)
     """How often more questions are asked for when the filters leave fewer than planned."""
     no_answer: int = Field(0, ge=0)
-    """How many questions are asked for that the KB does not answer, besides ``questions``. They form a set of their
-    own; with 0 there is none, and nothing of it costs anything."""
+    """How many questions without an answer in the KB are wanted, besides ``questions``. They form a set of their own;
+    with 0 none are asked for, and nothing of it costs anything. What is frozen already goes on being held against
+    revisions."""
 
     @field_validator("documents")
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ragds_pipeline.config import Settings
 from ragds_pipeline.costs.sums import spent_rows
 from ragds_pipeline.funnel_view import WIDTH, bars, view
 from ragds_pipeline.records import CostRow, KbIssue, MissingRow, Outcome, RevalidatedItem, SpentRow
+from ragds_pipeline.records_no_answer import NO_ANSWER
 from ragds_pipeline.resources import TABLES
 from ragds_pipeline.review.sheets import SheetFolder
 from ragds_pipeline.storage.metadata import dollars
@@ -70,9 +72,10 @@ def _held_against(tables: _Tables) -> list[str]:
     items = to_records(RevalidatedItem, table) if table is not None else []
     if not items:
         return []
-    counts = Counter(item.outcome for item in items)
-    told = ", ".join(f"{counts[outcome]} {outcome.replace('_', ' ')}" for outcome in Outcome if counts[outcome])
-    lines = [f"Held against {items[0].baseline}: {told}"]
+    without = [item for item in items if item.type == NO_ANSWER]
+    lines = [f"Held against {items[0].baseline}: {_outcomes([i for i in items if i.type != NO_ANSWER])}"]
+    if without:
+        lines.append(f"  questions without an answer: {_outcomes(without)}")
     for item in items:
         if item.outcome in (Outcome.TO_PEOPLE, Outcome.LOST):
             lines += textwrap.wrap(f"{item.id} {item.question}", WIDTH, initial_indent="  ", subsequent_indent="    ")
@@ -80,6 +83,12 @@ def _held_against(tables: _Tables) -> list[str]:
             if item.diff:
                 lines.append(f"    {' '.join(item.diff.split())}"[:WIDTH])
     return [*lines, ""]
+
+
+def _outcomes(items: Sequence[RevalidatedItem]) -> str:
+    counts = Counter(item.outcome for item in items)
+    told = [f"{counts[outcome]} {outcome.replace('_', ' ')}" for outcome in Outcome if counts[outcome]]
+    return ", ".join(told) or "nothing"
 
 
 def _funnel(settings: Settings, source_version: str, tables: _Tables) -> list[str]:

@@ -133,7 +133,8 @@ def _rows(root: Path, version: str, assets: tuple[str, ...], record: type[R]) ->
 
 
 def _revalidated(item: RevalidatedItem) -> str:
-    told = f"{item.id}, held against {item.baseline}: {item.outcome} ({item.rung}). {item.why}"
+    rung = f" ({item.rung})" if item.rung else ""
+    told = f"{item.id}, held against {item.baseline}: {item.outcome}{rung}. {item.why}"
     return f"{told}\n  {item.diff}" if item.diff else told
 
 

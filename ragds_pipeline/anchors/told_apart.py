@@ -123,10 +123,8 @@ def _common(copies: Sequence[Copy], direction: int) -> int:
 
 
 def _side(copy: Copy, width: int, direction: int) -> tuple[int, str]:
-    if direction < 0:
-        part = copy.text[max(0, copy.start - width) : copy.start]
-    else:
-        part = copy.text[copy.end : copy.end + width]
+    start, end = (copy.start - width, copy.start) if direction < 0 else (copy.end, copy.end + width)
+    part = copy.text[max(0, start) : end]
     # The width tells a text that ends here from one that goes on with the same characters.
     return width - len(part), part
 

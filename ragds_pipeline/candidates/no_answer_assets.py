@@ -9,14 +9,15 @@ from collections.abc import Iterator, Sequence
 import dagster as dg
 import pyarrow as pa
 
-from ragds_pipeline.candidates.assets import OWNERS, askable, drop_facts, request_facts, stopped
+from ragds_pipeline.candidates.assets import OWNERS, askable, drop_facts, outlines_to_ask, request_facts, stopped
 from ragds_pipeline.candidates.assets import open_door as open_claude
-from ragds_pipeline.candidates.no_answer import NearMisses, generate, plan_no_answer
+from ragds_pipeline.candidates.no_answer import NearMisses, generate
+from ragds_pipeline.candidates.no_answer_plan import Question, open_plan, plan_no_answer_revision, questions_there
+from ragds_pipeline.candidates.revision_plan import is_first
 from ragds_pipeline.claude import RepliesMissing
 from ragds_pipeline.config import ConfigError
-from ragds_pipeline.kb.outline import load_outlines
-from ragds_pipeline.records import AskedRow, Drop, PlanRow
-from ragds_pipeline.records_no_answer import NoAnswerDraft
+from ragds_pipeline.records import AskedRow, DocumentChange, Drop, PlanRow
+from ragds_pipeline.records_no_answer import NoAnswerCandidate, NoAnswerDraft
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.storage.metadata import Facts, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
@@ -27,13 +28,21 @@ GROUP = "candidates"
 
 @dg.asset(
     partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS,
-    code_version="1",
+    code_version="2",
 )  # fmt: skip
-def no_answer_plan(project: Project, kb_documents: TableFile) -> dg.MaterializeResult[pa.Table]:
-    """How many questions without an answer are asked for from which document; empty where none are wanted."""
+def no_answer_plan(
+    project: Project,
+    kb_documents: TableFile,
+    kb_changes: pa.Table,
+    carried_no_answer: pa.Table,
+    no_answer_to_ask: pa.Table,
+) -> dg.MaterializeResult[pa.Table]:
+    """How many questions without an answer are wanted of which document; empty where none are. In a later revision
+    what came over counts, and what is missing is asked for from new and changed text."""
     settings = project.settings()
+    changes, there = to_records(DocumentChange, kb_changes), came_over(carried_no_answer, no_answer_to_ask)
     try:
-        rows = plan_no_answer(settings.plan, askable(kb_documents))
+        rows = plan_no_answer_revision(settings.plan, askable(kb_documents), there, changes)
     except ConfigError as error:
         raise stopped(error) from error
     table = to_table(PlanRow, rows)
@@ -42,9 +51,17 @@ def no_answer_plan(project: Project, kb_documents: TableFile) -> dg.MaterializeR
         metadata={
             "questions planned": sum(row.planned for row in rows),
             "questions asked for": settings.plan.no_answer,
+            "come over from the last frozen set": len(there),
+            "to be asked for now": sum(row.planned for row in open_plan(rows, there)),
+            "asked about": "the whole KB" if is_first(changes) else "new and changed passages",
             "plan": markdown_table(preview(table, ["document_path", "language", "planned"], rows=100)),
         },
     )
+
+
+def came_over(carried: pa.Table, to_ask: pa.Table) -> list[Question]:
+    """Return the questions of the last frozen set: those that are carried, and those that are asked again."""
+    return [*to_records(NoAnswerCandidate, carried), *to_records(NoAnswerDraft, to_ask)]
 
 
 @dg.multi_asset(
@@ -70,17 +87,21 @@ def near_misses(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    kb_changes: pa.Table,
+    carried_no_answer: pa.Table,
+    no_answer_to_ask: pa.Table,
     no_answer_plan: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Ask Claude for questions that sound as if a document answered them, and that it does not answer."""
     settings = project.settings()
-    plan = to_records(PlanRow, no_answer_plan)
+    there = came_over(carried_no_answer, no_answer_to_ask)
+    plan = open_plan(to_records(PlanRow, no_answer_plan), there)
     made = NearMisses()
     if plan:
-        outlines = load_outlines(kb_documents, kb_passages, {row.document_path for row in plan})
+        outlines = outlines_to_ask(kb_documents, kb_passages, kb_changes, plan)
         claude = open_claude(project, context)
         try:
-            made = generate(plan, outlines, {}, claude, settings)
+            made = generate(plan, outlines, questions_there(there), claude, settings)
         except RepliesMissing as error:
             raise stopped(error) from error
         finally:

@@ -29,6 +29,14 @@ def open_plan(plan: Sequence[PlanRow], there: Collection[Question]) -> list[Plan
     return [row for row in rows if row.planned > 0]
 
 
+def questions_there(there: Collection[Question]) -> dict[str, list[str]]:
+    """Return the questions by document: a request is told of them, so that none is asked for again."""
+    found: dict[str, list[str]] = {}
+    for question in there:
+        found.setdefault(question.document_path, []).append(question.question)
+    return found
+
+
 def plan_no_answer_revision(
     settings: PlanSettings,
     documents: Sequence[AskableDocument],

@@ -11,19 +11,29 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
-from ragds_pipeline.candidates.assets import askable, drop_facts, request_facts, stopped
+from ragds_pipeline.candidates.assets import askable, drop_facts, outlines_to_ask, request_facts, stopped
 from ragds_pipeline.candidates.assets import open_door as open_claude
-from ragds_pipeline.candidates.no_answer_assets import no_answer_draft_facts
+from ragds_pipeline.candidates.no_answer_assets import came_over, no_answer_draft_facts
+from ragds_pipeline.candidates.no_answer_plan import open_plan
 from ragds_pipeline.claude import RepliesMissing
 from ragds_pipeline.filters.assets import GROUP, OWNERS
 from ragds_pipeline.filters.no_answer_check import WholeKb
-from ragds_pipeline.filters.no_answer_estimate import estimate_no_answer
-from ragds_pipeline.filters.no_answer_filter import filter_drafts, proposals
+from ragds_pipeline.filters.no_answer_estimate import Again, estimate_no_answer
+from ragds_pipeline.filters.no_answer_filter import draft_of, filter_drafts, proposals
 from ragds_pipeline.filters.no_answer_top_up import ToppedUpNoAnswer, top_up
 from ragds_pipeline.filters.refusals import has_refusal
 from ragds_pipeline.filters.retrieval import PassageIndex, PassageText
 from ragds_pipeline.kb.outline import Outline, load_outlines
-from ragds_pipeline.records import AskedRow, Candidate, CostRow, Drop, MissingRow, PlanRow, Verdict
+from ragds_pipeline.records import (
+    AskedRow,
+    Candidate,
+    CostRow,
+    DocumentChange,
+    Drop,
+    MissingRow,
+    PlanRow,
+    Verdict,
+)
 from ragds_pipeline.records_no_answer import NEAR_MISS, KbAnswer, NoAnswerCandidate, NoAnswerDraft
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.storage.metadata import Facts, dollars, markdown_table
@@ -70,17 +80,24 @@ def no_answer_cost_estimate(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    kb_changes: pa.Table,
+    carried_no_answer: pa.Table,
+    no_answer_to_ask: pa.Table,
     no_answer_plan: pa.Table,
 ) -> dg.MaterializeResult[pa.Table]:
-    """What the no_answer set would cost, by task, were every planned question asked of every document; nothing is
-    sent."""
-    plan = to_records(PlanRow, no_answer_plan)
+    """What the no_answer set would cost, by task, were every question still to be asked for put to every document, and
+    those asked again to what changed; nothing is sent."""
+    to_ask = to_records(NoAnswerDraft, no_answer_to_ask)
+    plan = open_plan(to_records(PlanRow, no_answer_plan), came_over(carried_no_answer, no_answer_to_ask))
     rows: list[CostRow] = []
-    if plan:
+    if plan or to_ask:
         claude = open_claude(project, context)
         paths = [document.path for document in askable(kb_documents)]
         load = outlines_of(kb_documents, kb_passages)
-        rows = estimate_no_answer(plan, load, paths, claude, project.settings())
+        outlines = outlines_to_ask(kb_documents, kb_passages, kb_changes, plan)
+        same = {c.document_path for c in to_records(DocumentChange, kb_changes) if c.status in ("unchanged", "renamed")}
+        again = Again(to_ask, set(paths) - same)
+        rows = estimate_no_answer(plan, outlines, load, paths, claude, project.settings(), again)
         claude.close()
     total = sum((Decimal(row.list_cost_usd) for row in rows), Decimal(0))
     return dg.MaterializeResult(
@@ -101,11 +118,12 @@ def no_answer_cost_estimate(
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
         "no_answer_filtered": dg.AssetOut(
-            description="Near misses of the first round and proposals that passed the code filter.",
+            description="Questions asked again, near misses of the first round and proposals that passed the code "
+            "filter.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
         "no_answer_code_drops": dg.AssetOut(
-            description="Near misses and proposals that the code filter dropped, each with the reason.",
+            description="Such questions that the code filter dropped, each with the reason.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
     },
@@ -119,6 +137,8 @@ def no_answer_code_filtered(
     code_drops: pa.Table,
     judge_drops: pa.Table,
     top_up_drops: pa.Table,
+    carried_no_answer: pa.Table,
+    no_answer_to_ask: pa.Table,
     no_answer_drafts: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Take in the questions that the main set proposes, and drop by code what is no question or was asked before."""
@@ -128,8 +148,9 @@ def no_answer_code_filtered(
     documents = kb_documents.read(["path", "confidential"]).to_pylist()
     confidential = {row["path"] for row in documents if row["confidential"]}
     main = [candidate.question for candidate in to_records(Candidate, candidates)]
-    drafts = to_records(NoAnswerDraft, no_answer_drafts) + proposed
-    found = filter_drafts(drafts, main, confidential, settings.filters.duplicate_score)
+    drafts = to_records(NoAnswerDraft, no_answer_to_ask) + to_records(NoAnswerDraft, no_answer_drafts) + proposed
+    carried = [draft_of(candidate) for candidate in to_records(NoAnswerCandidate, carried_no_answer)]
+    found = filter_drafts(drafts, main, confidential, settings.filters.duplicate_score, carried)
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
         "no_answer_proposals": (NoAnswerDraft, proposed, no_answer_draft_facts(proposed)),
         "no_answer_filtered": (NoAnswerDraft, found.drafts, no_answer_draft_facts(found.drafts)),
@@ -142,7 +163,8 @@ def no_answer_code_filtered(
 @dg.multi_asset(
     outs={
         "no_answer_candidates": dg.AssetOut(
-            description="Questions that the whole KB was asked and that nothing in it answers: what goes to review.",
+            description="Questions that the whole KB was asked, now or before, and that nothing in it answers: what "
+            "goes to review.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet", "claude"}, owners=OWNERS, code_version="1",
         ),
         "no_answer_verdicts": dg.AssetOut(
@@ -178,7 +200,9 @@ def no_answer_checked(
     project: Project,
     kb_documents: TableFile,
     kb_passages: TableFile,
+    kb_changes: pa.Table,
     candidates: pa.Table,
+    carried_no_answer: pa.Table,
     no_answer_plan: pa.Table,
     no_answer_draft_drops: pa.Table,
     no_answer_filtered: pa.Table,
@@ -188,29 +212,29 @@ def no_answer_checked(
     settings = project.settings()
     plan = to_records(PlanRow, no_answer_plan)
     filtered = to_records(NoAnswerDraft, no_answer_filtered)
+    carried = to_records(NoAnswerCandidate, carried_no_answer)
     done = ToppedUpNoAnswer.nothing()
-    if plan or filtered:
+    # Where all came over and nothing is missing, no index is made either.
+    if filtered or open_plan(plan, carried):
         kb = whole_kb(kb_documents, kb_passages)
         main = [candidate.question for candidate in to_records(Candidate, candidates)]
         earlier = to_records(Drop, no_answer_draft_drops) + to_records(Drop, no_answer_code_drops)
-        outlines = kb.load({row.document_path for row in plan})
+        outlines = outlines_to_ask(kb_documents, kb_passages, kb_changes, plan)
         claude = open_claude(project, context)
         try:
-            done = top_up(plan, filtered, earlier, main, outlines, kb, claude, settings, context.log.info)
+            done = top_up(plan, filtered, earlier, main, outlines, kb, claude, settings, context.log.info, carried)
         except RepliesMissing as error:
             raise stopped(error) from error
         finally:
             claude.close()
-    checked = done.checked
+    checked, found = done.checked, [*carried, *done.checked.candidates]
     drafts = [draft for made in done.rounds for draft in made.drafts]
     asked = [row for made in done.rounds for row in made.asked]
-    without = sorted(
-        {c.language for c in checked.candidates if not has_refusal(c.language, settings.no_answer.refusals)}
-    )
+    without = sorted({c.language for c in found if not has_refusal(c.language, settings.no_answer.refusals)})
     short = {"near misses missing": sum(row.missing for row in done.missing),
              "missing": markdown_table([as_json(row) for row in done.missing])}  # fmt: skip
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
-        "no_answer_candidates": (NoAnswerCandidate, checked.candidates, _candidate_facts(checked.candidates, without)),
+        "no_answer_candidates": (NoAnswerCandidate, found, _candidate_facts(found, len(carried), without)),
         "no_answer_verdicts": (Verdict, checked.verdicts, {"verdicts": len(checked.verdicts)}),
         "no_answer_answers": (KbAnswer, checked.answers, answer_facts(checked.answers)),
         "no_answer_drops": (Drop, done.drops, drop_facts(done.drops)),
@@ -222,7 +246,7 @@ def no_answer_checked(
         yield dg.MaterializeResult(asset_key=key, value=to_table(record, rows), metadata=facts)
 
 
-def _candidate_facts(candidates: Sequence[NoAnswerCandidate], without_refusal: Sequence[str]) -> Facts:
+def _candidate_facts(candidates: Sequence[NoAnswerCandidate], carried: int, without_refusal: Sequence[str]) -> Facts:
     rows = [
         {"question": c.question[:160], "from": c.origin, "nearest": c.chunk_id,
          "asked": f"{c.documents_asked} of {c.documents_askable}", "flagged": c.flagged}
@@ -230,6 +254,7 @@ def _candidate_facts(candidates: Sequence[NoAnswerCandidate], without_refusal: S
     ]  # fmt: skip
     return {
         "candidates": len(candidates),
+        "come over without being asked again": carried,
         "near misses": sum(c.origin == NEAR_MISS for c in candidates),
         "proposed by the main set": sum(c.origin != NEAR_MISS for c in candidates),
         "flagged for people": sum(c.flagged for c in candidates),

@@ -188,6 +188,7 @@ def golden_set(
     no_answer_ids: pa.Table,
     no_answer_funnel: pa.Table,
     no_answer_missing: pa.Table,
+    no_answer_changelog: pa.Table,
 ) -> dg.MaterializeResult[pa.Table]:
     """The frozen golden set: an immutable snapshot of files, linked here."""
     settings = project.settings()
@@ -207,7 +208,7 @@ def golden_set(
         funnel=to_records(FunnelStep, funnel),
         missing=to_records(MissingRow, missing_questions),
         baseline=_baseline(revalidated_items),
-        changelog=to_records(ChangelogRow, changelog),
+        changelog=to_records(ChangelogRow, changelog) + to_records(ChangelogRow, no_answer_changelog),
         versions=_versions(settings, items, to_records(PlanRow, question_plan)),
         no_answer_funnel=to_records(FunnelStep, no_answer_funnel),
         no_answer_missing=to_records(MissingRow, no_answer_missing),

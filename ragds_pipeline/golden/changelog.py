@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from ragds_pipeline.golden.registry import NO_ANSWER_PREFIX
 from ragds_pipeline.records import Change, ChangelogRow, Drop, GoldenItem, Outcome, RevalidatedItem
+
+_NOBODY_KNOWS = frozenset({"undecided", "not_checked", "correction_unchecked"})
+"""Reasons that do not speak against an item: it may come back."""
 
 _BY_OUTCOME = {Outcome.CARRIED: Change.CARRIED, Outcome.REANCHORED: Change.REANCHORED}
 
@@ -22,13 +26,25 @@ def changelog(
     ``before`` are the frozen items as they were re-validated, ``now`` the items to be frozen, ``drops`` what review and
     freezing let go, with the reasons.
     """
-    there = {item.id: item for item in now}
     why = {drop.item_id: drop for drop in drops}
-    rows = [_row(item, there.get(item.id), why.get(item.now_candidate_id)) for item in before]
+    gone = {item.id: why[item.now_candidate_id] for item in before if item.now_candidate_id in why}
+    return told(before, now, gone, {item.id: _path(item) for item in now})
+
+
+def told(
+    before: Sequence[RevalidatedItem],
+    now: Sequence[GoldenItem],
+    gone: Mapping[str, Drop],
+    paths: Mapping[str, str],
+) -> list[ChangelogRow]:
+    """Return the rows of :func:`changelog`; ``gone`` says why an item is not in the set any more, ``paths`` which
+    document a new one is of, both by golden id."""
+    there = {item.id: item for item in now}
+    rows = [_row(item, there.get(item.id), gone.get(item.id)) for item in before]
     old = {item.id for item in before}
     for item in now:
         if item.id not in old:
-            rows.append(ChangelogRow(item.id, Change.ADDED, _path(item), item.question, item.provenance.decision))
+            rows.append(ChangelogRow(item.id, Change.ADDED, paths[item.id], item.question, item.provenance.decision))
     return sorted(rows, key=lambda row: (len(row.id), row.id))
 
 
@@ -41,7 +57,7 @@ def _row(item: RevalidatedItem, frozen: GoldenItem | None, drop: Drop | None) ->
         return ChangelogRow(item.id, change, path, item.question, why)
     if drop is None:
         return ChangelogRow(item.id, Change.DROPPED, item.document_path, item.question, item.why)
-    if drop.reason == "undecided":
+    if drop.reason in _NOBODY_KNOWS:
         return ChangelogRow(item.id, Change.WAITING, item.document_path, item.question, item.why)
     return ChangelogRow(item.id, Change.DROPPED, item.document_path, item.question, f"{drop.reason}: {drop.detail}")
 
@@ -122,6 +138,8 @@ def faults(rows: Sequence[ChangelogRow], before: int, now: int) -> list[str]:
 def as_markdown(rows: Sequence[ChangelogRow], before: str, now: str) -> str:
     """Return the changelog for people: counts by document, then every item that did not simply carry over."""
     lines = [f"# Changes from {before} to {now}", ""]
+    if any(row.id.startswith(NO_ANSWER_PREFIX) for row in rows):
+        lines += ["Items `n-…` are questions without an answer, told of under the document that they are about.", ""]
     kinds = [str(change) for change in Change]
     lines += [f"| document | {' | '.join(kinds)} |", f"|---|{'--:|' * len(kinds)}"]
     for counts in by_document(rows):

@@ -8,18 +8,29 @@ there is no evidence that two questions could share.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragds_pipeline.config import GoldenSettings
+from ragds_pipeline.filters.code_filter import STAGE as CODE_STAGE
 from ragds_pipeline.filters.duplicates import first_occurrences
-from ragds_pipeline.filters.funnel import judge_steps, step
+from ragds_pipeline.filters.funnel import joined, judge_steps, step
 from ragds_pipeline.filters.judges import AMBIGUITY
 from ragds_pipeline.filters.no_answer_check import PARTLY_ANSWERED
 from ragds_pipeline.filters.whole_kb import STAGE as KB_STAGE
 from ragds_pipeline.golden.accept import STAGE as REVIEW_STAGE
 from ragds_pipeline.golden.items import Prepared, prepare
 from ragds_pipeline.golden.registry import NO_ANSWER_PREFIX, Registered
-from ragds_pipeline.records import AskedRow, Candidate, Decision, Drop, FunnelStep, Verdict
+from ragds_pipeline.records import (
+    AskedRow,
+    Candidate,
+    Decision,
+    Drop,
+    FunnelStep,
+    GoldenItem,
+    Outcome,
+    RevalidatedItem,
+    Verdict,
+)
 from ragds_pipeline.records_no_answer import CORRECTED, NO_ANSWER, NoAnswerCandidate
 from ragds_pipeline.review.no_answer import NoAnswerResolved
 
@@ -123,11 +134,24 @@ def prepare_no_answer(
     settings: GoldenSettings,
     verdicts: Sequence[Verdict],
     duplicate_score: float,
+    came_over: Sequence[RevalidatedItem] = (),
 ) -> Prepared:
-    """Return the items of the no_answer set, as :func:`prepare` does those of the main set."""
+    """Return the items of the no_answer set, as :func:`prepare` does those of the main set.
+
+    ``came_over`` are the items of the last frozen set. Where they come from stays; what the KB was asked is told as of
+    now where it was asked again.
+    """
     said = [verdict for candidate, _ in accepted for verdict in _said(candidate, verdicts)]
     as_main = [(_as_candidate(candidate), decision) for candidate, decision in accepted]
-    return prepare(as_main, register, source_version, settings, said, duplicate_score, prefix=NO_ANSWER_PREFIX)
+    mine = [item for item in came_over if item.member == NO_ANSWER]
+    ready = prepare(as_main, register, source_version, settings, said, duplicate_score, mine, NO_ANSWER_PREFIX)
+    again = {item.id for item in mine if item.outcome == Outcome.ASKED_AGAIN}
+    return replace(ready, items=[_asked_anew(item, said) if item.id in again else item for item in ready.items])
+
+
+def _asked_anew(item: GoldenItem, said: Sequence[Verdict]) -> GoldenItem:
+    mine = [f"{v.stage}:{v.reason}" for v in said if v.candidate_id == item.provenance.candidate_id]
+    return replace(item, provenance=replace(item.provenance, verdicts=(f"{CODE_STAGE}:ok", *mine)))
 
 
 def _as_candidate(candidate: NoAnswerCandidate) -> Candidate:
@@ -178,6 +202,7 @@ def no_answer_steps(
     verdicts: Sequence[Verdict],
     drops: Sequence[Drop],
     judged: bool,
+    asked_again: int = 0,
 ) -> list[FunnelStep]:
     """Return the funnel up to the review.
 
@@ -188,6 +213,7 @@ def no_answer_steps(
         verdicts: Those of the ambiguity judge and of the check of the whole KB.
         drops: Drops of all these stages.
         judged: Whether the ambiguity judge was asked.
+        asked_again: Questions of the last frozen set that the KB is asked again.
     """
     by_stage = {stage: [d for d in drops if d.stage == stage] for stage in ("generate", "code", KB_STAGE)}
     came_in = sum(max(row.asked, row.drafts + row.drops) for row in asked) + proposed
@@ -197,7 +223,7 @@ def no_answer_steps(
     left = ambiguity[0].came_in if ambiguity else len(seen)
     return [
         step("generate", came_in, made + proposed, by_stage["generate"], f"{proposed} proposed by the main set"),
-        step("code", made + proposed, left, by_stage["code"]),
+        joined(step("code", made + proposed + asked_again, left, by_stage["code"]), asked_again),
         *ambiguity,
         step(
             KB_STAGE, len(seen), sum(verdict.passed for verdict in seen), by_stage[KB_STAGE],

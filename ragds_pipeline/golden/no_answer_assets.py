@@ -10,12 +10,23 @@ import dagster as dg
 import pyarrow as pa
 
 from ragds_pipeline.candidates.assets import drop_facts
-from ragds_pipeline.filters.funnel import as_markdown
+from ragds_pipeline.filters.funnel import as_markdown, joined
 from ragds_pipeline.filters.no_answer_check import judges_ambiguity
-from ragds_pipeline.golden.assets import GROUP, OWNERS, confidential_paths, registry_of
+from ragds_pipeline.golden.assets import GROUP, OWNERS, changelog_facts, confidential_paths, registry_of
 from ragds_pipeline.golden.no_answer import accept_no_answer, no_answer_steps, prepare_no_answer
-from ragds_pipeline.records import AskedRow, Decision, Drop, FunnelStep, GivenId, GoldenItem, Verdict
-from ragds_pipeline.records_no_answer import NoAnswerCandidate
+from ragds_pipeline.golden.no_answer_changelog import asked_again_drops, frozen_first, no_answer_changelog
+from ragds_pipeline.records import (
+    AskedRow,
+    ChangelogRow,
+    Decision,
+    Drop,
+    FunnelStep,
+    GivenId,
+    GoldenItem,
+    RevalidatedItem,
+    Verdict,
+)
+from ragds_pipeline.records_no_answer import NoAnswerCandidate, NoAnswerDraft
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.no_answer import resolve_no_answer
 from ragds_pipeline.storage.metadata import Facts, markdown_table
@@ -37,6 +48,10 @@ from ragds_pipeline.storage.tables import TableFile
             description="Such questions that people did not keep or that could not be frozen, each with the reason.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
         ),
+        "no_answer_changelog": dg.AssetOut(
+            description="What became of every such item of the frozen set before this revision, and what is new.",
+            io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
+        ),
         "no_answer_funnel": dg.AssetOut(
             description="In and out of every stage of the no_answer set, from questions asked for to items frozen.",
             io_manager_key="tables", group_name=GROUP, kinds={"parquet"}, owners=OWNERS, code_version="1",
@@ -49,6 +64,9 @@ def no_answer_items(
     project: Project,
     kb_documents: TableFile,
     golden_items: pa.Table,
+    revalidated_items: pa.Table,
+    carried_no_answer: pa.Table,
+    no_answer_to_ask: pa.Table,
     no_answer_drafts: pa.Table,
     no_answer_draft_drops: pa.Table,
     no_answer_requests: pa.Table,
@@ -65,7 +83,8 @@ def no_answer_items(
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Apply the decisions, give ids and sides of the split, and draw up the funnel of this set."""
     settings = project.settings()
-    found = to_records(NoAnswerCandidate, no_answer_candidates)
+    came_over = to_records(RevalidatedItem, revalidated_items)
+    found = frozen_first(to_records(NoAnswerCandidate, no_answer_candidates), came_over)
     decisions = {decision.candidate_id: decision for decision in to_records(Decision, review_decisions)}
     corrected = to_records(NoAnswerCandidate, no_answer_corrected)
     resolved = resolve_no_answer(found, decisions, corrected, to_records(Drop, no_answer_correction_drops))
@@ -73,18 +92,30 @@ def no_answer_items(
     alike, secret = settings.filters.duplicate_score, confidential_paths(kb_documents)
     accepted = accept_no_answer(found, resolved, decisions, main, alike, secret)
     verdicts, given = to_records(Verdict, no_answer_verdicts), registry_of(settings).entries()
-    ready = prepare_no_answer(accepted.items, given, context.partition_key, settings.golden, verdicts, alike)
+    ready = prepare_no_answer(accepted.items, given, context.partition_key, settings.golden, verdicts, alike, came_over)
     tables = (no_answer_draft_drops, no_answer_code_drops, no_answer_drops)
     filter_drops = [drop for table in tables for drop in to_records(Drop, table)]
     asked = to_records(AskedRow, no_answer_requests) + to_records(AskedRow, no_answer_top_up_requests)
     made = no_answer_drafts.num_rows + no_answer_top_up_drafts.num_rows
     proposed, judged = no_answer_proposals.num_rows, judges_ambiguity(settings)
-    steps = [*no_answer_steps(asked, made, proposed, verdicts, filter_drops, judged), accepted.step, ready.step]
+    steps = [
+        *no_answer_steps(asked, made, proposed, verdicts, filter_drops, judged, no_answer_to_ask.num_rows),
+        joined(accepted.step, carried_no_answer.num_rows),
+        ready.step,
+    ]
     drops = accepted.drops + ready.drops
+    again = {draft.id for draft in to_records(NoAnswerDraft, no_answer_to_ask)}
+    gone = [*asked_again_drops(filter_drops, again), *drops]
+    changes = no_answer_changelog(came_over, ready.items, gone, [*found, *corrected]) if came_over else []
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
         "no_answer_items": (GoldenItem, ready.items, {"items": len(ready.items), "preview": _preview(ready.items)}),
         "no_answer_ids": (GivenId, ready.given, {"new ids": len(ready.given)}),
         "no_answer_golden_drops": (Drop, drops, drop_facts(drops)),
+        "no_answer_changelog": (
+            ChangelogRow,
+            changes,
+            changelog_facts(changes, came_over, context.partition_key),
+        ),
         "no_answer_funnel": (FunnelStep, steps, {"funnel": dg.MetadataValue.md(as_markdown(steps))}),
     }
     for key, (record, values, facts) in results.items():

@@ -10,8 +10,17 @@ import pyarrow as pa
 
 from ragds_pipeline.golden import verify
 from ragds_pipeline.golden.assets import registry_of
-from ragds_pipeline.records import FunnelStep, GivenId, GoldenItem, MissingRow, PlanRow
-from ragds_pipeline.records_no_answer import NEAR_MISS, NoAnswerCandidate
+from ragds_pipeline.golden.changelog import faults as changelog_faults
+from ragds_pipeline.records import (
+    ChangelogRow,
+    FunnelStep,
+    GivenId,
+    GoldenItem,
+    MissingRow,
+    PlanRow,
+    RevalidatedItem,
+)
+from ragds_pipeline.records_no_answer import NO_ANSWER, NoAnswerCandidate, planned_for
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.storage.schemas import to_records
 
@@ -20,11 +29,12 @@ _CHECKS = {
     "no_answer_ids_stable": "Ids are unique, and items frozen before keep their id and their side of the split.",
     "no_answer_funnel_reconciles": "Every stage of this set adds up: in = kept + dropped by reason.",
     "no_answer_split_leak_free": "No near-equal question of this set stands on both sides of the split.",
+    "no_answer_changelog_adds_up": "Every such item of the set before is told of once, and so is each of this.",
     "no_answer_requested_is_delivered": "For each document: near misses planned = delivered + reported as missing.",
 }
 
 _READ = ("golden_items", "no_answer_ids", "no_answer_funnel", "no_answer_plan", "no_answer_candidates",
-         "no_answer_missing")  # fmt: skip
+         "no_answer_missing", "no_answer_changelog", "revalidated_items")  # fmt: skip
 """What the checks read besides the items."""
 
 _SHOWN = 20
@@ -49,19 +59,24 @@ def no_answer_checks(
     no_answer_plan: pa.Table,
     no_answer_candidates: pa.Table,
     no_answer_missing: pa.Table,
+    no_answer_changelog: pa.Table,
+    revalidated_items: pa.Table,
 ) -> Iterator[dg.AssetCheckResult]:
     """Check what must hold for this set before anything is frozen."""
     settings = project.settings()
     items, alike = to_records(GoldenItem, no_answer_items), settings.filters.duplicate_score
     given, known = to_records(GivenId, no_answer_ids), registry_of(settings).known()
     candidates = to_records(NoAnswerCandidate, no_answer_candidates)
-    kinds = [(c.document_path, "", "no_answer") for c in candidates if c.origin == NEAR_MISS]
+    kinds = [(c.document_path, "", NO_ANSWER) for c in candidates if planned_for(c)]
+    changes, came_over = to_records(ChangelogRow, no_answer_changelog), to_records(RevalidatedItem, revalidated_items)
+    before = sum(item.member == NO_ANSWER for item in came_over)
     plan, absent = to_records(PlanRow, no_answer_plan), to_records(MissingRow, no_answer_missing)
     found = {
         "sets_apart": verify.sets_apart(to_records(GoldenItem, golden_items), items, alike),
         "no_answer_ids_stable": verify.ids_stable(items, given, known),
         "no_answer_funnel_reconciles": verify.funnel_reconciles(to_records(FunnelStep, no_answer_funnel), items),
         "no_answer_split_leak_free": verify.split_leak_free(items, alike),
+        "no_answer_changelog_adds_up": changelog_faults(changes, before, len(items)) if came_over else [],
         "no_answer_requested_is_delivered": verify.requested_is_delivered(plan, kinds, absent),
     }
     for name, faults in found.items():

@@ -44,9 +44,7 @@ def no_answer_section(
     return "\n".join(lines)
 
 
-def _became(
-    item: RevalidatedItem, there: Mapping[Asked, NoAnswerCandidate], gone: Mapping[Asked, Drop]
-) -> str:
+def _became(item: RevalidatedItem, there: Mapping[Asked, NoAnswerCandidate], gone: Mapping[Asked, Drop]) -> str:
     now, drop = there.get((item.document_path, item.question)), gone.get((item.document_path, item.question))
     if now is None:
         return f"dropped, {drop.reason}: {' '.join(drop.detail.split())}" if drop else "dropped"

@@ -16,7 +16,6 @@ from ragds_pipeline.filters.retrieval import PassageText
 from ragds_pipeline.golden.baseline import Baseline, load_baseline, text_hashes
 from ragds_pipeline.golden.changelog import as_markdown, totals
 from ragds_pipeline.golden.comparison import compared
-from ragds_pipeline.golden.registry import Registry
 from ragds_pipeline.golden.no_answer_report import no_answer_section
 from ragds_pipeline.golden.no_answer_revalidate import (
     KbNow,
@@ -25,6 +24,7 @@ from ragds_pipeline.golden.no_answer_revalidate import (
     held_questions,
     settle_questions,
 )
+from ragds_pipeline.golden.registry import Registry
 from ragds_pipeline.golden.report import RevisionFacts, report
 from ragds_pipeline.golden.revalidate import OPEN, Held, Revalidated, anchored, held_items, settle
 from ragds_pipeline.golden.snapshot import SnapshotDamaged

@@ -14,7 +14,7 @@ from ragds_pipeline.candidates.assets import drop_facts
 from ragds_pipeline.candidates.assets import open_door as open_claude
 from ragds_pipeline.filters.no_answer_assets import answer_facts, whole_kb
 from ragds_pipeline.filters.no_answer_check import Checked
-from ragds_pipeline.records import Candidate, Drop
+from ragds_pipeline.records import Candidate, Drop, RevalidatedItem
 from ragds_pipeline.records_no_answer import NO_ANSWER, KbAnswer, NoAnswerCandidate
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.assets import GROUP, OWNERS, decision_log
@@ -28,6 +28,7 @@ from ragds_pipeline.review.no_answer_corrections import check_corrections
 from ragds_pipeline.review.no_answer_guide import GUIDE
 from ragds_pipeline.review.rows import ReviewRow
 from ragds_pipeline.review.sheets import SheetFolder
+from ragds_pipeline.review.standing import with_standing
 from ragds_pipeline.storage.metadata import Facts, file_link, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile
@@ -58,11 +59,13 @@ def no_answer_corrections(
     kb_documents: TableFile,
     kb_passages: TableFile,
     candidates: pa.Table,
+    revalidated_items: pa.Table,
     no_answer_candidates: pa.Table,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Ask the whole KB the questions that reviewers changed; what was asked before costs nothing."""
     settings = project.settings()
-    drafts = edited_questions(to_records(NoAnswerCandidate, no_answer_candidates), decision_log(settings).latest())
+    decisions = with_standing(decision_log(settings).latest(), to_records(RevalidatedItem, revalidated_items))
+    drafts = edited_questions(to_records(NoAnswerCandidate, no_answer_candidates), decisions)
     done = Checked()
     if drafts:
         main = [candidate.question for candidate in to_records(Candidate, candidates)]
@@ -86,6 +89,7 @@ def no_answer_corrections(
 def no_answer_queue(
     context: dg.AssetExecutionContext,
     project: Project,
+    revalidated_items: pa.Table,
     no_answer_candidates: pa.Table,
     no_answer_corrected: pa.Table,
     no_answer_correction_drops: pa.Table,
@@ -93,7 +97,7 @@ def no_answer_queue(
     """Questions without an answer that still need a person; their own sheet is linked here."""
     settings = project.settings()
     found = to_records(NoAnswerCandidate, no_answer_candidates)
-    decisions = decision_log(settings).latest()
+    decisions = with_standing(decision_log(settings).latest(), to_records(RevalidatedItem, revalidated_items))
     corrected = to_records(NoAnswerCandidate, no_answer_corrected)
     resolved = resolve_no_answer(found, decisions, corrected, to_records(Drop, no_answer_correction_drops))
     queue = sorted((c for c in found if c.id not in resolved.closed), key=lambda c: (c.document_path, c.id))
@@ -101,12 +105,7 @@ def no_answer_queue(
     shown |= {id_: with_no_answer_failure(shown[id_], decisions[id_], why) for id_, why in resolved.failed.items()}
     rows = list(shown.values())
     folder = SheetFolder.of(settings.data_dir, context.partition_key)
-    facts: Facts = {
-        "to decide": len(rows),
-        "decided before": len(found) - len(rows),
-        "corrections that fail": len(resolved.failed),
-        "flagged for people": sum(candidate.flagged for candidate in queue),
-    }
+    facts: Facts = {"to decide": len(rows)}
     # Without such questions there is no sheet; one that was sent is replaced by what is left to decide.
     if rows or folder.sent(NO_ANSWER):
         csv, xlsx = folder.send(rows, NO_ANSWER, GUIDE)
@@ -114,7 +113,13 @@ def no_answer_queue(
             "sheet (Excel)": file_link(xlsx),
             "sheet (CSV)": file_link(csv),
             "put the returned sheet into": file_link(folder.inbox),
+            "then": "materialise freeze_job for this partition",
         }
+    facts |= {
+        "to decide, flagged for people": sum(candidate.flagged for candidate in queue),
+        "to decide again: corrections that fail": len(resolved.failed),
+        "decided before": len(found) - len(rows),
+    }
     short = [{"question": row.question[:160], "nearest": row.chunk_id} for row in rows[:30]]
     facts["preview"] = markdown_table(short, empty="(nothing to decide)")
     return dg.MaterializeResult(value=to_table(ReviewRow, rows), metadata=facts)

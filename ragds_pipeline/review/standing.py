@@ -1,7 +1,8 @@
 """Decisions that go on applying to what came over from the last frozen set.
 
 A frozen item whose evidence still stands was kept by somebody, though perhaps under another candidate id: a correction
-is decided on by the id of what it corrects. Such items count as kept unless somebody decides otherwise now.
+is decided on by the id of what it corrects. Such items count as kept unless somebody decides otherwise now. So do
+frozen questions without an answer, also those asked again: what is found against one gives it another id.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ragds_pipeline.records import Decision, Keep, Outcome, RevalidatedItem
+from ragds_pipeline.records_no_answer import NO_ANSWER
 
 FROZEN = "golden_set"
 
@@ -18,7 +20,8 @@ def standing(items: Sequence[RevalidatedItem]) -> dict[str, Decision]:
     """Return a ``keep`` for each frozen item that came over by itself, by candidate id; ``source`` is the baseline."""
     found = {}
     for item in items:
-        if item.member == FROZEN and item.outcome in (Outcome.CARRIED, Outcome.REANCHORED):
+        stands = item.outcome in (Outcome.CARRIED, Outcome.REANCHORED, Outcome.ASKED_AGAIN)
+        if item.member in (FROZEN, NO_ANSWER) and stands:
             who = str(json.loads(item.provenance)["decision"])
             found[item.now_candidate_id] = Decision(
                 candidate_id=item.now_candidate_id,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import pytest
 from ragds_pipeline.claude import Claude
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.no_answer_check import Checked, WholeKb, check
+from ragds_pipeline.filters.no_answer_filter import draft_of
 from ragds_pipeline.filters.no_answer_top_up import ToppedUpNoAnswer, top_up
 from ragds_pipeline.filters.whole_kb import Found, kb_request, read_found, shown_windows
 from ragds_pipeline.kb.outline import Outline
 from ragds_pipeline.records import PlanRow
-from ragds_pipeline.records_no_answer import NoAnswerDraft
+from ragds_pipeline.records_no_answer import NoAnswerDraft, no_answer_id
 from ragds_pipeline_tests.candidates.test_reading import reply
 from ragds_pipeline_tests.documents import outline
 from ragds_pipeline_tests.loopback import Answer, LoopbackServer
@@ -184,6 +186,44 @@ def test_what_rounds_cannot_bring_is_said_with_reasons(tmp_path: Path, server: L
     assert all(reason in row.reasons for reason in ("duplicate_question", "answered_in_kb", "not_returned"))
     made = sum(len(each.drafts) for each in done.rounds)
     assert made == len(done.code_drops) + len(done.checked.drops) + len(done.checked.candidates)
+
+
+def test_what_came_over_counts_and_only_documents_with_new_text_are_asked_for_more(
+    tmp_path: Path, server: LoopbackServer
+) -> None:
+    server.responder = Model({"en": ["Who waters the plants in Cork?", "Is there a bell in Cork?"]})
+    settings = settings_for(tmp_path, server, top_up_rounds=2)
+    (first,) = run([no_answer_draft(PLAIN)], settings).candidates
+    calls = len(server.requests)
+    kb, claude = kb_of(outlines()), Claude(settings)
+    shown = kb.load(["en/leave.md"])
+    settled = {path: replace(each, fresh=frozenset()) for path, each in shown.items()}
+    done = top_up(PLAN, [], [], [], settled, kb, claude, settings, carried=[first])
+    assert len(server.requests) == calls and not done.checked.candidates
+    assert [(row.planned, row.kept, row.missing) for row in done.missing] == [(2, 1, 1)]
+    secret = replace(kb, confidential=frozenset({"en/leave.md"}))
+    top_up(PLAN, [], [], [], shown, secret, claude, settings, carried=[first])
+    assert len(server.requests) == calls, "a confidential document is never shown"
+    more = top_up(PLAN, [], [], [], shown, kb, claude, settings, carried=[first])
+    claude.close()
+    assert len(more.checked.candidates) == 1 and not more.missing
+    told = [r.body["messages"][0]["content"][1]["text"] for r in server.requests if "near miss" in str(r.body)]
+    assert told and all(f"- {PLAIN}" in text for text in told if text.startswith("Write"))
+
+
+def test_what_is_asked_again_keeps_its_refusal_and_id_and_costs_nothing_where_nothing_changed(
+    tmp_path: Path, server: LoopbackServer
+) -> None:
+    settings = settings_for(tmp_path, server)
+    (first,) = run([no_answer_draft(PLAIN)], settings).candidates
+    refusal = "Ask the desk."
+    id_ = no_answer_id(first.document_path, PLAIN, refusal, first.partly, first.confidential)
+    own = replace(first, answer=refusal, id=id_)
+    calls = len(server.requests)
+    done = run([draft_of(replace(own, source_version="v2"))], settings)
+    (again,) = done.candidates
+    assert (again.id, again.answer, again.root_id, again.draft_id) == (own.id, own.answer, own.root_id, own.draft_id)
+    assert len(server.requests) == calls and all(found.replayed for found in done.answers)
 
 
 WINDOW = shown_windows(outline("# Pay\n\nIt is 12 crowns.\n\nPaid on Friday.\n"), Settings())[0]

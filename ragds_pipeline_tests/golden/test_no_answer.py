@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragds_pipeline.config import GoldenSettings
+from ragds_pipeline.filters.funnel import faults as faults_between
 from ragds_pipeline.golden.items import prepare
 from ragds_pipeline.golden.no_answer import AcceptedNoAnswer, accept_no_answer, no_answer_steps, prepare_no_answer
 from ragds_pipeline.golden.registry import Registered, Registry, golden_id, next_number
@@ -206,5 +207,8 @@ def test_the_funnel_adds_up_and_notices_what_is_lost() -> None:
         ("generate", 4, 3, 1), ("code", 3, 2, 1), ("whole_kb", 2, 1, 1),
     ]  # fmt: skip
     assert not [fault for each in steps for fault in each.faults()]
+    again = [*verdicts, Verdict("c-3", "whole_kb", True, "ok", "x")]
+    steps = no_answer_steps(asked, 2, 1, again, drops, judged=False, asked_again=1)
+    assert (steps[1].came_in, steps[1].joined) == (4, 1) and not faults_between(steps)
     lost = no_answer_steps(asked, 2, 1, verdicts[:1], drops, judged=False)
     assert [fault for each in lost for fault in each.faults()]

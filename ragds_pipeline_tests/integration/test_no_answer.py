@@ -218,32 +218,6 @@ def sheet_after(run: ProjectRun) -> list[dict[str, str]]:
     return list(csv.DictReader(newest.read_text(encoding="utf-8-sig").splitlines(True)))
 
 
-def test_ids_stay_in_the_next_revision_and_a_new_answer_takes_the_item_out(tmp_path: Path) -> None:
-    answered = "What is THETA-1 worth in Cork?"
-    misses = {**PLAIN, "Leave": [answered, PLAIN["en"][0]], "Pay": [PLAIN["en"][1], "Is there a bell in Cork?"]}
-    with made(tmp_path, Model(misses)) as (run, server):
-        run.must()
-        answer(run, "review")
-        answer(run, "no_answer")
-        run.must("freeze_job")
-        before = {item["question"]: (item["id"], item["split"]) for item in frozen(run)}
-        assert answered in before
-        path = tmp_path / "kb/kb.yaml"
-        path.write_text(path.read_text(encoding="utf-8").replace("2026-10-01", "2026-11-01"), encoding="utf-8")
-        pay = tmp_path / "kb/en/pay.md"
-        pay.write_text(pay.read_text(encoding="utf-8") + "\nThe voucher THETA-1 is worth 3.\n", encoding="utf-8")
-        asked = len([r for r in server.requests if "does this document answer" in str(r.body)])
-        run.must()
-        again = len([r for r in server.requests if "does this document answer" in str(r.body)]) - asked
-        assert again == 5 + 2 * 4, "old questions to the changed document only; its new one and the top-up to all four"
-        (drop,) = [d for d in run.rows("no_answer_drops", Drop) if d.reason == "answered_in_kb"]
-        assert drop.question == answered and "en/pay.md" in drop.detail
-        run.must("freeze_job")
-        after = {item["question"]: (item["id"], item["split"]) for item in frozen(run)}
-        assert answered not in after and set(after) <= set(before) and len(after) >= len(before) - 3
-        assert all(before[question] == after[question] for question in after)
-
-
 def test_without_a_plan_nothing_is_asked_and_all_is_empty(tmp_path: Path) -> None:
     with made(tmp_path, Model(PLAIN, unsupported="It is said"), planned=0) as (run, server):
         run.must()
