@@ -24,12 +24,12 @@ from ragds_pipeline.golden.no_answer_revalidate import (
     held_questions,
     settle_questions,
 )
+from ragds_pipeline.golden.placing import placed
 from ragds_pipeline.golden.registry import Registry
 from ragds_pipeline.golden.report import RevisionFacts, report
 from ragds_pipeline.golden.revalidate import OPEN, Held, Revalidated, anchored, held_items, settle
 from ragds_pipeline.golden.snapshot import SnapshotDamaged
 from ragds_pipeline.kb.changes import by_status, compare, first_revision
-from ragds_pipeline.kb.outline import load_outlines
 from ragds_pipeline.records import (
     AnchorEvent,
     Candidate,
@@ -87,7 +87,11 @@ OWNERS = ["team:data-engineering"]
     partitions_def=kb_revisions,
 )  # fmt: skip
 def golden_revalidation(
-    context: dg.AssetExecutionContext, project: Project, kb_documents: TableFile, kb_passages: TableFile
+    context: dg.AssetExecutionContext,
+    project: Project,
+    kb_documents: TableFile,
+    kb_sections: TableFile,
+    kb_passages: TableFile,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Hold the last frozen set and its no_answer set against the documents of this revision. No call is made."""
     settings = project.settings()
@@ -104,11 +108,10 @@ def golden_revalidation(
     changes = _changes(baseline, kb_documents, kb_passages)
     held = _held(settings, baseline)
     now = text_hashes(kb_documents, confidential=False)
-    events, outcomes = anchored(held, baseline, kb_documents, now, context.partition_key)
-    places = {event.new_document_path for event in events if event.new_document_path}
-    outlines = load_outlines(kb_documents, kb_passages, places)
+    events, outcomes = anchored(held, baseline, kb_documents, now, context.partition_key, kb_sections)
+    places = placed(events, kb_documents, kb_passages)
     secret = text_hashes(kb_documents).keys() - now.keys()
-    settled = settle(held, events, outcomes, outlines, context.partition_key, baseline.release.name, secret)
+    settled = settle(held, events, outcomes, places, context.partition_key, baseline.release.name, secret)
     questions = _questions(settings, baseline, changes, kb_documents, kb_passages, context.partition_key)
     yield from _results(baseline.release.name, changes, events, settled, questions)
 
