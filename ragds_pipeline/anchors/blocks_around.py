@@ -53,7 +53,7 @@ def _below(text: str, line: _Line) -> _Line | None:
 def is_row(line: str) -> bool:
     """Whether a line looks like a row of a table."""
     bare = line.strip()
-    return bare.startswith("|") or " | " in bare
+    return bare.startswith("|") or " | " in bare or ("|" in bare and not bare.strip("|:- "))
 
 
 def _stands_alone(line: str) -> bool:
@@ -97,13 +97,14 @@ _MARKER = re.compile(r"(?:[ \t]*>)*[ \t]*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]+)?(?:\
 
 def whole_sentences(old: TextView, was: tuple[int, int], new: TextView, now: tuple[int, int]) -> tuple[int, int]:
     """Move the bounds of an edited place to those of its sentences, where the old span began and ended with one."""
+    now = _one_block(old.text[slice(*was)], new.text, now)
     first, last = sentence(old, *was)
     new_first, new_last = sentence(new, *now)
     room = _MOST_GROWTH * max(now[1] - now[0], was[1] - was[0])
     start, end = now
     marker = _MARKER.match(old.text, first, was[0])
     if was[0] == first or (marker is not None and marker.end() == was[0]):
-        begins = _skip_marker(new.text, new_first, now[1]) if was[0] != first else new_first
+        begins = skip_marker(new.text, new_first, now[1]) if was[0] != first else new_first
         start = begins if now[0] - begins <= room else start
     if _SIGNS.fullmatch(old.text, was[1], last) and new_last - now[1] <= room:
         end = new_last
@@ -112,7 +113,20 @@ def whole_sentences(old: TextView, was: tuple[int, int], new: TextView, now: tup
     return (start, end) if start < end else now
 
 
-def _skip_marker(text: str, start: int, end: int) -> int:
+def _one_block(content: str, text: str, now: tuple[int, int]) -> tuple[int, int]:
+    """Leave out what lies in another block, where the old span lay in one: the longest part stays."""
+    if "\n\n" in content or "\n\n" not in text[slice(*now)]:
+        return now
+    start, end = now
+    parts: list[tuple[int, int]] = []
+    while (gap := text.find("\n\n", start, end)) >= 0:
+        parts.append((start, gap))
+        start = gap + 2
+    return max([*parts, (start, end)], key=lambda part: part[1] - part[0])
+
+
+def skip_marker(text: str, start: int, end: int) -> int:
+    """Return where an item begins after its bullet, number or check box, but not beyond ``end``."""
     match = _MARKER.match(text, start, end)
     return match.end() if match else start
 

@@ -3,9 +3,9 @@
 What belongs here: marking such characters. What does not: deciding whether two texts read the same (``reading``).
 
 Only what cannot change the meaning is marked. Kept as text are therefore: strike-through (``~~``, ``<del>``),
-superscripts and subscripts, comments, foot-note marks, check boxes, images, the cells of a table, the numbers of
-an ordered list, bare addresses, and everything inside a fenced code block. Where a sign may be something else than
-markup (``5*3*2``, ``snake_case``, ``20*``) it is kept: a span that then fails to match goes to a person.
+superscripts and subscripts, comments, foot-note marks, check boxes, images, what parts the cells of a table, the
+numbers of an ordered list, bare addresses, and everything inside a fenced code block. Where a sign may be something
+else than markup (``5*3*2``, ``snake_case``, ``20*``) it is kept: a span that then fails to match goes to a person.
 
 The rules are those of CommonMark as far as regular expressions go; a whole parse gives no positions of inline
 markup (markdown-it #675).
@@ -29,7 +29,10 @@ _SPACED = r"[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3]"
 _FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})", re.MULTILINE)
 _CODE = re.compile(r"(?<![`\\])(`{1,2})(?!`)([^`\n]+(?:\n(?![ \t]*\n)[^`\n]+)*)\1(?!`)")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_TARGET = r"\([ \t]*((?:<[^<>\n]*>|\{\{[^{}\n]*\}\}|\([^\s()]*\)|[^\s(){}])*)(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?[ \t]*\)"
+_TARGET = (
+    r"\([ \t]*((?:<[^<>\n]*>|\{\{[^{}\n]*\}\}|\{%[^%\n]*%\}|\([^\s()]*\)|[^\s(){}])*)"
+    r"(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?[ \t]*\)"
+)
 _LINK = re.compile(rf"(?<![!\\])\[((?:[^\[\]\n]|\n(?![ \t]*\n))+)\](?:{_TARGET}|\[([^\[\]\n]*)\])(\{{:[^{{}}\n]*\}})?")
 _IMAGE = re.compile(rf"!\[[^\[\]\n]*\]{_TARGET}")
 _AUTOLINK = re.compile(r"<(?:https?|mailto):[^\s<>]+>")
@@ -52,6 +55,7 @@ _LINE_START = re.compile(
     r"|(?P<marks>(?:[ \t]*>)*+[ \t]*+(?:[-*+](?=[ \t]))?[ \t]*+(?:#{1,6}(?=[ \t]))?)"
     r"(?:\d{1,9}(?P<delimiter>[.)])(?=[ \t]))?)"
 )
+_OUTER_PIPE = re.compile(r"(?<=\n)[ \t>]*(\|)|(?<![\n\\])(\|)[ \t]*(?=\n|\Z)")
 _CLOSING = re.compile(r"[ \t]#+[ \t]*(?=\n|\Z)")
 _ESCAPE = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 _ATTRIBUTES = re.compile(r"\{:[^{}\n]*\}|&nbsp;")
@@ -182,6 +186,9 @@ def _line_marks(working: str, found: Markup) -> list[tuple[int, int]]:
             ranges.append((start - 1, end - 1))
         if match["delimiter"]:
             ranges.append((match.start("delimiter") - 1, match.end("delimiter") - 1))
+    for match in _OUTER_PIPE.finditer("\n" + working) if "|" in working else ():
+        start, end = match.span(match.lastindex or 0)
+        ranges.append((start - 1, end - 1))
     for pattern, sign in ((_CLOSING, "#"), (_ATTRIBUTES, "{&"), (_ESCAPE, "\\")):
         if any(char in working for char in sign):
             ranges += [match.span() for match in pattern.finditer(working)]

@@ -28,7 +28,7 @@ def says_the_same(old: TextView, was: Range, new: TextView, now: Range) -> tuple
         return (MEANING if changes else READING), f"{before!r} -> {after!r}" if not changes else "", changes
     if _indentation(old, was) != _indentation(new, now):
         return LAYOUT, "the indentation or the lines of code changed", ()
-    if _rows(before) != _rows(after):
+    if _rows(old.text[slice(*was)]) != _rows(new.text[slice(*now)]):
         return LAYOUT, "the rows of a table changed", ()
     gone = _outside_links(old, was) - _outside_links(new, now)
     if gone:
@@ -47,9 +47,9 @@ def _indentation(view: TextView, place: Range) -> list[tuple[int, str]]:
     return [(indent - indents[0], line.strip()) for indent, line in zip(indents, lines, strict=True)]
 
 
-def _rows(read: str) -> int:
+def _rows(text: str) -> int:
     """How many lines are rows of a table."""
-    return sum(is_row(line) for line in read.split("\n")) if "|" in read else 0
+    return sum(is_row(line) for line in text.split("\n")) if "|" in text else 0
 
 
 _SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)

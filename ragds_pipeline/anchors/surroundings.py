@@ -11,7 +11,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from ragds_pipeline.anchors.blocks_around import lead_in, own_text, section_path, sentence, states
+from ragds_pipeline.anchors.blocks_around import lead_in, own_text, section_path, sentence, skip_marker, states
 from ragds_pipeline.anchors.markup import markup
 from ragds_pipeline.anchors.meaning import changed_kinds, meaning_changes
 from ragds_pipeline.anchors.reading import plain, tokens
@@ -87,13 +87,15 @@ class Surroundings:
         old, new = self._old.text, self._new.text
         first, last = sentence(self._old, *was)
         new_first, new_last = sentence(self._new, *now)
+        # Items are renumbered, and full stops put in, without any of them saying something else.
+        first, new_first = skip_marker(old, first, was[0]), skip_marker(new, new_first, now[0])
         for one, other in (
             ((first, was[0]), (new_first, now[0])),
             ((was[1], last), (now[1], new_last)),
         ):
             if old[slice(*one)].strip() != new[slice(*other)].strip():
                 read, reads = self._old.plain(*one), self._new.plain(*other)
-                if tokens(read) != tokens(reads):
+                if _said(read) != _said(reads):
                     return word_diff(read.strip(), reads.strip(), shorten=True)
         return ""
 
@@ -171,6 +173,15 @@ class Surroundings:
         one = self._old.text[slice(*own_text(self._old, before))]
         other = self._new.text[slice(*own_text(self._new, after))]
         return one.strip() != other.strip() and _reads_differently(one, other)
+
+
+def _said(read: str) -> list[str]:
+    """The tokens of what stands beside a span in its sentence, without a stop at its end."""
+    found = tokens(read)
+    return found[:-1] if found and found[-1] in _STOPS else found
+
+
+_STOPS = (".", ";", ",", "。")
 
 
 def _block_before(text: str, start: int) -> int:

@@ -103,6 +103,8 @@ def read(text: str) -> list[str]:
         ("Title\n=====", "Title"),
         ("> wrapped\n> lines", "> wrapped lines"),
         ("| a | b |\n|---|---|\n| 1 | 2 |", "| a  | b |\n|:--|:-:|\n| 1  | 2 |"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "a | b\n---|---\n1 | 2"),
+        ("see [the form]({% page \"/a b/\" %})", "see [the form](/a/b)"),
         ("“so” – he’s", "\"so\" - he's"),
         ("１２ｋｍ", "12km"),
         ("a\u00a0b\u200b c…", "a b c..."),

@@ -150,6 +150,24 @@ def test_what_stands_around_can_turn_the_meaning(old: str, new: str, quote: str,
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "quote"),
+    [
+        ("a | b\n---|---\nthe first | the second cell\n", "| a | b |\n|---|---|\n| the first | the second cell |\n",
+         "the first | the second cell"),
+        ("4. the date in the column here\n", "5. the date in the column here.\n", "the date in the column here"),
+    ],
+)  # fmt: skip
+def test_layout_beside_a_span_is_not_its_sentence(old: str, new: str, quote: str) -> None:
+    event = step(old, new, quote)
+    assert event.carries and event.new_content == quote
+
+
+def test_the_bullet_of_an_item_stays_with_it() -> None:
+    event = step("- **one** item of\n  the list\n", "* **one** item\n  of the list\n", "- **one** item of\n  the list")
+    assert carried(event, Rung.REFORMATTED) and event.new_content == "* **one** item\n  of the list"
+
+
+@pytest.mark.parametrize(
     ("old", "new"),
     [
         ("Receipts are attached to it.", "Receipts are thrown away."),
