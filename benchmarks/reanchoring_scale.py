@@ -1,6 +1,6 @@
 """What the ladder costs on 100,000 spans over 10,000 documents (70 MB), 10 % of them changed.
 
-Documents are paragraphs of the real ones in random order under headings, with 40 % of the words replaced, so that
+Documents are paragraphs of the real ones in random order under headings, with 60 % of the words replaced, so that
 their sentences are not copies. A changed document has one of its ten spans edited in a word or number, a paragraph put
 in before another, one taken out; one in twenty is renamed as well. Called by ``benchmarks/reanchoring.py``.
 """
@@ -25,7 +25,7 @@ from ragds_pipeline.kb.normalise import normalise  # noqa: E402
 from ragds_pipeline.records import AnchorEvent, sha256_text  # noqa: E402
 from ragds_pipeline_tests.shared_data import SHARED_DATA  # noqa: E402
 
-DOCUMENTS, CHARACTERS, SPANS_EACH, CHANGED, VARIED, SEED = 10_000, 7_000, 10, 0.1, 0.4, 20_261
+DOCUMENTS, CHARACTERS, SPANS_EACH, CHANGED, VARIED, SEED = 10_000, 7_000, 10, 0.1, 0.6, 20_261
 Made = tuple[dict[str, str], dict[str, str], list[AnchoredSpan]]
 
 

@@ -6,13 +6,14 @@ import argparse
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -35,6 +36,10 @@ WORKSPACE = """load_from:
 """The same as workspace.yaml in the repository; written out so that the UI also opens a project elsewhere. The name of
 the location must stay: Dagster files the state of schedules and sensors under it."""
 
+
+RUN_START_S = "300"
+"""How long a run may take to start before Dagster gives it up. Its own 60 s are too few for a new process to import
+what it needs on a busy machine: the run is then marked as failed although its process goes on."""
 
 KINDS = ("task", "model", "backend", "run", "revision", "prompt", "day")
 """What ``ragds ledger --sum`` adds up by; here so that ``--help`` imports nothing large."""
@@ -444,10 +449,12 @@ def _ui(arguments: argparse.Namespace) -> None:
     from ragds_pipeline.run_processes import sweep
 
     _, settings, instance = _open(arguments)
+    if _is_taken(arguments.port):
+        raise Stop(f"port {arguments.port} is in use, perhaps by this UI in another terminal: take another with --port")
     sweep(instance)
     print(f"revision {runs.register_current(settings, instance)} is registered as a partition")
     # Both run from the project's folder with the project's own state; nothing listens beyond this machine.
-    environment = dict(os.environ)
+    environment = {"DAGSTER_GRPC_TIMEOUT_SECONDS": RUN_START_S, **os.environ}
     workspace = settings.data_dir / "dagster" / "workspace.yaml"
     write_text(workspace, WORKSPACE)
     commands = [
@@ -469,8 +476,27 @@ def _ui(arguments: argparse.Namespace) -> None:
         for process in processes:
             process.terminate()
         for process in processes:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(20)
+            _end(process)
+
+
+def _is_taken(port: int) -> bool:
+    # Asked first: the webserver itself would notice only after a minute of imports.
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return True
+    return False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process has ended. One that was asked while it was starting goes on; it would keep the port."""
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _interrupt(*_: object) -> None:
@@ -478,7 +504,9 @@ def _interrupt(*_: object) -> None:
 
 
 def _wait_until_up(url: str, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    for _ in range(240):
+    # On a busy machine the imports alone take more than a minute; a process that died ends the wait at once.
+    until = time.monotonic() + 300
+    while time.monotonic() < until:
         if any(process.poll() is not None for process in processes):
             raise Stop("the Dagster UI did not start; its last lines above say why (is the port in use?)")
         try:
@@ -486,7 +514,7 @@ def _wait_until_up(url: str, processes: Sequence[subprocess.Popen[bytes]]) -> No
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.25)
-    raise Stop(f"the Dagster UI did not answer at {url} within a minute")
+    raise Stop(f"the Dagster UI did not answer at {url} within five minutes")
 
 
 if __name__ == "__main__":

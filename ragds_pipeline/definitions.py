@@ -88,11 +88,11 @@ def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) ->
     settings = load_settings(config_file)
     data = settings.data_dir
     sensor, schedule = watchers(settings.watch)
-    derived = dg.AutomationConditionSensorDefinition(
-        "derived_assets_sensor",
-        target=dg.AssetSelection.assets("kb_overview", "coverage"),
+    checks = dg.AutomationConditionSensorDefinition(
+        "golden_set_today_sensor",
+        target=dg.AssetSelection.groups(TODAY_GROUP),
         default_status=dg.DefaultSensorStatus.RUNNING if settings.watch.enabled else dg.DefaultSensorStatus.STOPPED,
-        description="Makes kb_overview and coverage again when what they are derived from changed. No call is made.",
+        description="Checks the golden set again when one was frozen or the KB folder changed. No call is made.",
     )
     return dg.Definitions(
         assets=[
@@ -101,7 +101,7 @@ def build_defs(config_file: Path, resources: Mapping[str, Any] | None = None) ->
         ],
         asset_checks=[*CHECKS, *NO_ANSWER_CHECKS],
         jobs=[revision_job, freeze_job, probe_job, checks_job],
-        sensors=[sensor, derived],
+        sensors=[sensor, checks],
         schedules=[schedule],
         # Steps follow one another, and a process for each would cost more (seconds of imports) than all they do.
         executor=dg.in_process_executor,

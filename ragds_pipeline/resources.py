@@ -28,12 +28,6 @@ claude_retries = dg.RetryPolicy(max_retries=2, delay=10, backoff=dg.Backoff.EXPO
 the ledger. What a person must mend is a ``dg.Failure`` without retries. A failed call is no failed step: ``claude``
 retries calls, and a call that is given up is a drop with a reason."""
 
-when_inputs_change = dg.AutomationCondition.eager().replace(
-    "any_deps_updated", dg.AutomationCondition.any_deps_match(dg.AutomationCondition.data_version_changed())
-)
-"""For cheap assets that are derived from others and ask nobody: made again when an input of the same revision changed.
-Nothing that asks Claude or goes to people has a condition; see docs/design.md."""
-
 TABLES = "tables"
 """Folder below the data folder that holds the assets' tables."""
 

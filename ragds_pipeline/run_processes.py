@@ -11,6 +11,7 @@ import fcntl
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,7 +75,9 @@ def alone(instance: dg.DagsterInstance, run: dg.DagsterRun, data_dir: Path) -> I
         return
     lock = data_dir / "state" / "runs" / f"{partition}.lock"
     if _is_held(lock):
-        instance.report_engine_event(f"Waiting for another run on {partition} to end", run)
+        message = f"waiting for another run on {partition} to end"
+        instance.report_engine_event(message, run)
+        print(f"run {run.run_id}: {message}", file=sys.stderr, flush=True)  # the command line shows no events
     with locked(lock):
         _clear_leftovers(data_dir, partition)
         yield

@@ -77,7 +77,7 @@ def test_a_newcomer_pays_nothing_unasked() -> None:
     assert {sensor.default_status for sensor in defs.sensor_defs} == {dg.DefaultSensorStatus.STOPPED}
     assert {schedule.default_status for schedule in defs.schedule_defs} == {dg.DefaultScheduleStatus.STOPPED}
     conditions = {n.key.to_user_string() for n in DEFS.resolve_asset_graph().asset_nodes if n.automation_condition}
-    assert conditions == {"kb_overview", "coverage"}, "nothing that asks Claude or goes to people"
+    assert conditions == {"golden_set_today"}, "nothing that asks Claude or goes to people"
 
 
 def test_a_resource_can_be_replaced(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ragds_pipeline.cli import _parser
 from ragds_pipeline.config_reference import reference
@@ -62,3 +63,12 @@ def test_make_targets_in_the_readme_exist() -> None:
     makefile = read(REPOSITORY / "Makefile")
     for target in re.findall(r"make (\w+)", read(REPOSITORY / "README.md")):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target}"
+
+
+def test_the_example_workflow_is_yaml_and_its_command_is_one_of_ours() -> None:
+    text = read(REPOSITORY / "examples/ci/github-workflow.yml")
+    (job,) = yaml.safe_load(text)["jobs"].values()
+    (command,) = [step["run"] for step in job["steps"] if step.get("run", "").startswith("ragds ")]
+    arguments = _parser().parse_args(command.split()[1:])
+    assert arguments.junit.suffix == ".xml" and arguments.sarif.suffix == ".sarif"
+    assert not re.search(r"https?://|index-url", text), "which registry packages come from is the reader's affair"

@@ -35,9 +35,12 @@ class Screen(io.StringIO):
         return True
 
 
+KEY = "sk-ant-very-secret-terminal-0123456789"
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     with LoopbackServer(responder=answer_and_judge) as running:
         yield running
 
@@ -138,6 +141,11 @@ def test_the_command_line_shows_how_far_it_is(tmp_path: Path, server: LoopbackSe
     assert any(line.endswith(" ...") for line in lines), lines
     assert any("support_verdicts (judge_support): " in line and " calls, 0 failed" in line for line in lines)
     assert lines[-1] == ""
+    # The key is in nothing that was shown, and in no file: ledger and its export, tables, Dagster's own event log.
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {"ledger.sqlite", "ledger.parquet", "ragds.duckdb"} <= {path.name for path in files}
+    assert KEY not in shown.decode() + printed
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
     # A pipe gets no control characters, and a run of seconds no lines.
     piped = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert "\x1b" not in piped.stderr

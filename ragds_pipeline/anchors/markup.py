@@ -49,7 +49,8 @@ _TAG = re.compile(
 _HREF = re.compile(r"\bhref\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _LINE_START = re.compile(
     r"\n(?:(?P<rule>[ \t>|:-]++(?=\n|\Z))|(?P<underline>[ \t]*=+[ \t]*(?=\n|\Z))"
-    r"|(?P<marks>(?:[ \t]*>)*+[ \t]*+(?:[-*+](?=[ \t]))?[ \t]*+(?:#{1,6}(?=[ \t]))?)(?:\d{1,9}(?P<delimiter>[.)])(?=[ \t]))?)"
+    r"|(?P<marks>(?:[ \t]*>)*+[ \t]*+(?:[-*+](?=[ \t]))?[ \t]*+(?:#{1,6}(?=[ \t]))?)"
+    r"(?:\d{1,9}(?P<delimiter>[.)])(?=[ \t]))?)"
 )
 _CLOSING = re.compile(r"[ \t]#+[ \t]*(?=\n|\Z)")
 _ESCAPE = re.compile(r"\\(?=[!-/:-@\[-`{-~])")

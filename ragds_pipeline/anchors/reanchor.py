@@ -1,9 +1,8 @@
 """From the spans of one revision to anchor events: where each stands in the next one, and how sure that is.
 
-The order of rungs (DESIGN.md 10; numbers and sources in reference/spans-and-retrieval.md, section 2): unchanged document,
-same place, moved, reformatted, edited, relocated, relocated and edited, lost. What is likely is weighed only after what is
-certain: words that stand verbatim in another document come before similar ones in their own, unless those are very
-similar, and then a person sees both.
+The order of rungs (DESIGN.md 10, docs/revisions.md): unchanged document, same place, moved, reformatted, edited,
+relocated, relocated and edited, lost. What is likely is weighed only after what is certain: words that stand verbatim
+in another document come before similar ones in their own, unless those are very similar, and then a person sees both.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Surroundings:
         old, new = self._old, self._new
         if old.is_in_comment(was[0]) != new.is_in_comment(now[0]) or old.is_in_code(was[0]) != new.is_in_code(now[0]):
             return False
-        above = max(0, old.text.rfind("\n#", 0, was[0]))
+        above = max(0, old.text.rfind("\n#", 0, was[0]), _block_before(old.text, was[0]))
         size = was[0] - above
         if size > now[0] or old.text[above : was[0]] != new.text[now[0] - size : now[0]]:
             return False
@@ -171,6 +171,20 @@ class Surroundings:
         one = self._old.text[slice(*own_text(self._old, before))]
         other = self._new.text[slice(*own_text(self._new, after))]
         return one.strip() != other.strip() and _reads_differently(one, other)
+
+
+def _block_before(text: str, start: int) -> int:
+    """Where the block before a plain paragraph begins, from which on all is there that leads in to it; 0 for lists,
+    tables and the like, to which more may belong."""
+    own = text.rfind("\n\n", 0, start) + 2
+    if own < 2 or not text[own : own + 1].isalpha() or text[own + 1 : own + 2] in (".", ")") or "|" in text[own:start]:
+        return 0
+    if "\n" in text[own:start] and _ITEM_LINE.search(text, own, start):
+        return 0
+    return max(0, text.rfind("\n\n", 0, own - 2))
+
+
+_ITEM_LINE = re.compile(r"\n[ \t]*(?:[-*+•]|\w{1,9}[.)])[ \t]")
 
 
 def _is_root(view: TextView) -> bool:

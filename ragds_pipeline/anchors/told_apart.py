@@ -23,8 +23,8 @@ NEAREST = 20
 """Characters right beside the place, or beside where copies begin to differ."""
 FARTHEST = 4_000
 """Copies that are the same over so many characters on both sides are not told apart."""
-MOST_COPIES = 60
-"""Above that, copies are not told apart: the work grows with their square, and nobody quotes such text."""
+MOST_COPIES = 32
+"""Above that, copies are not told apart: the work grows with their cube, and nobody quotes such text."""
 
 
 class Copy(NamedTuple):
@@ -61,7 +61,8 @@ def owners(olds: Sequence[Copy], news: Sequence[Copy]) -> list[int | None]:
     """Return, for each new place, which old copy it is most like; None where that cannot be told."""
     if len(olds) > MOST_COPIES or len(news) > MOST_COPIES:
         return [None] * len(news)
-    return [pick(new, olds) for new in news]
+    same = _agreement(olds)
+    return [pick(new, olds, same) for new in news]
 
 
 def told_apart(own: int, olds: Sequence[Copy], news: Sequence[Copy], owned_by: Sequence[int | None]) -> Choice:
@@ -80,19 +81,26 @@ def told_apart(own: int, olds: Sequence[Copy], news: Sequence[Copy], owned_by: S
     return Choice(None if chosen is None else mine[chosen])
 
 
-def pick(own: Copy, others: Sequence[Copy]) -> int | None:
-    """Return the index of the place whose surroundings are most like those of ``own``; None if two are as good."""
+def pick(own: Copy, others: Sequence[Copy], same: tuple[int, int] | None = None) -> int | None:
+    """Return the index of the place whose surroundings are most like those of ``own``; None if two are as good.
+
+    ``same`` is how far all of them agree before and after, where that is known.
+    """
     alive = list(range(len(others)))
     while len(alive) > 1:
-        before = _common([others[at] for at in alive], -1)
-        after = _common([others[at] for at in alive], 1)
-        scores = {at: _score(own, others[at], before, after) for at in alive}
-        best = max(scores.values())
-        left = [at for at in alive if scores[at] > best - MARGIN]
+        before, after = same or _agreement([others[at] for at in alive])
+        same = None
+        scores = [_score(own, others[at], before, after) for at in alive]
+        best = max(scores)
+        left = [at for at, score in zip(alive, scores, strict=True) if score > best - MARGIN]
         if len(left) == len(alive):
             return None
         alive = left
     return alive[0] if alive else None
+
+
+def _agreement(copies: Sequence[Copy]) -> tuple[int, int]:
+    return (_common(copies, -1), _common(copies, 1)) if copies else (0, 0)
 
 
 def _common(copies: Sequence[Copy], direction: int) -> int:
@@ -115,10 +123,8 @@ def _common(copies: Sequence[Copy], direction: int) -> int:
 
 
 def _side(copy: Copy, width: int, direction: int) -> tuple[int, str]:
-    if direction < 0:
-        part = copy.text[max(0, copy.start - width) : copy.start]
-    else:
-        part = copy.text[copy.end : copy.end + width]
+    start, end = (copy.start - width, copy.start) if direction < 0 else (copy.end, copy.end + width)
+    part = copy.text[max(0, start) : end]
     # The width tells a text that ends here from one that goes on with the same characters.
     return width - len(part), part
 

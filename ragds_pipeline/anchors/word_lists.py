@@ -17,41 +17,45 @@ NEGATION, MODAL, LIMIT, VALIDITY, NAME, STRIKE = "negation", "modal", "limit", "
 
 _WORDS = {
     NEGATION: "not no never none nor neither without cannot nobody nothing nowhere hardly prohibited forbidden "
-    "excluded disallowed unable except unless non mai nessun nessuno nessuna né senza tranne eccetto salvo vietato "
-    "vietata vietati esclusa escluso esclusi nicht kein keine keinen keiner keinem keines nie niemals ohne außer "
-    "verboten weder noch ne pas jamais aucun aucune sans sauf ni interdit interdite nunca jamás ningún ninguno ninguna "
-    "sin excepto prohibido prohibida tampoco não nem sem exceto nenhum nenhuma proibido",
+    "excluded "
+    "disallowed unable except unless non mai nessun nessuno nessuna né senza tranne eccetto salvo vietato "
+    "vietata vietati esclusa escluso esclusi nicht kein keine keinen keiner keinem keines nie niemals ohne "
+    "außer verboten weder noch ne pas jamais aucun aucune sans sauf ni interdit interdite nunca jamás ningún "
+    "ninguno ninguna sin excepto prohibido prohibida tampoco não nem sem exceto nenhum nenhuma proibido",
     MODAL: "may might must shall should can could will would need needs required requires optional recommended ought "
-    "mandatory deve devono dovrà dovranno dovrebbe dovrebbero può possono potrà potranno obbligatorio facoltativo muss "
-    "müssen soll sollen sollte sollten darf dürfen kann können doit doivent devra peut peuvent pourra devrait debe deben "
-    "deberá deberán puede pueden podrá obligatorio pode podem deve devem deverá",
-    LIMIT: "only least most more less fewer than before after until within up exactly minimum maximum over under above "
-    "below and or solo soltanto almeno massimo minimo entro prima dopo oltre fino meno più e o nur mindestens höchstens "
-    "maximal vor nach bis über unter weniger mehr und oder seulement moins plus avant après jusqu et ou sólo menos más "
-    "antes después hasta y",
+    "mandatory deve devono dovrà dovranno dovrebbe dovrebbero può possono potrà potranno obbligatorio "
+    "facoltativo muss müssen soll sollen sollte sollten darf dürfen kann können doit doivent devra peut "
+    "peuvent pourra devrait debe deben deberá deberán puede pueden podrá obligatorio pode podem deve devem "
+    "deverá",
+    LIMIT: "only least most more less fewer than before after until within up exactly minimum maximum over under "
+    "above below and or solo soltanto almeno massimo minimo entro prima dopo oltre fino meno più e o nur "
+    "mindestens höchstens maximal vor nach bis über unter weniger mehr und oder seulement moins plus avant "
+    "après jusqu et ou sólo menos más antes después hasta y",
     VALIDITY: "deprecated obsolete expired withdrawn repealed void superseded draft discontinued abolished cancelled "
-    "canceled suspended retired archived former abrogato abrogata obsoleto scaduto sospeso annullato aufgehoben veraltet "
-    "ungültig abgelaufen abrogé obsolète périmé derogado caducado vencido anulado",
-    DATE: "january february march april may june july august september october november december jan feb mar apr jun "
-    "jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday today yesterday tomorrow "
-    "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre lunedì martedì "
-    "mercoledì giovedì venerdì sabato domenica januar februar märz mai juni juli oktober dezember montag dienstag "
-    "mittwoch donnerstag freitag samstag sonntag janvier février mars avril juin juillet août septembre octobre novembre "
-    "décembre lundi mardi mercredi jeudi vendredi samedi dimanche enero febrero abril mayo junio julio septiembre "
-    "octubre noviembre diciembre lunes martes miércoles jueves viernes sábado domingo",
-    UNIT: "day days hour hours week weeks month months year years minute minutes second seconds business working calendar "
-    "mile miles foot feet inch inches pound pounds ounce kg g mg km m cm mm kb mb gb tb kib mib gib w kw mw kwh v ms s h "
-    "min l ml ha byte bytes bit bits giorno giorni ora ore settimana settimane mese mesi anno anni lavorativi tag tage "
-    "tagen stunde stunden woche wochen monat monate monaten jahr jahre jahren werktage jour jours heure heures semaine "
-    "semaines mois an ans année años año día días hora horas semana semanas mes meses dia dias mês anos daily weekly "
-    "monthly quarterly yearly annually annual",
+    "canceled suspended retired archived former abrogato abrogata obsoleto scaduto sospeso annullato "
+    "aufgehoben veraltet ungültig abgelaufen abrogé obsolète périmé derogado caducado vencido anulado",
+    DATE: "january february march april may june july august september october november december jan feb mar apr "
+    "jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday today "
+    "yesterday tomorrow gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre "
+    "dicembre lunedì martedì mercoledì giovedì venerdì sabato domenica januar februar märz mai juni juli "
+    "oktober dezember montag dienstag mittwoch donnerstag freitag samstag sonntag janvier février mars avril "
+    "juin juillet août septembre octobre novembre décembre lundi mardi mercredi jeudi vendredi samedi "
+    "dimanche enero febrero abril mayo junio julio septiembre octubre noviembre diciembre lunes martes "
+    "miércoles jueves viernes sábado domingo",
+    UNIT: "day days hour hours week weeks month months year years minute minutes second seconds business working "
+    "calendar mile miles foot feet inch inches pound pounds ounce kg g mg km m cm mm kb mb gb tb kib mib gib "
+    "w kw mw kwh v ms s h min l ml ha byte bytes bit bits giorno giorni ora ore settimana settimane mese mesi "
+    "anno anni lavorativi tag tage tagen stunde stunden woche wochen monat monate monaten jahr jahre jahren "
+    "werktage jour jours heure heures semaine semaines mois an ans année años año día días hora horas semana "
+    "semanas mes meses dia dias mês anos daily weekly monthly quarterly yearly annually annual",
     CURRENCY: "eur usd gbp jpy chf cny cad aud euro euros dollar dollars yen sterling franc francs cent cents",
     PERCENT: "percent percentage prozent pourcent percento",
     NUMBER: "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion "
-    "half quarter third twice double triple once first uno due tre quattro cinque sei sette otto nove dieci venti trenta "
-    "cento mille doppio zwei drei vier fünf sechs sieben acht neun zehn zwanzig dreißig hundert tausend deux trois quatre "
-    "cinq sept huit neuf dix vingt trente cent dos tres cuatro cinco seis siete ocho nueve diez veinte treinta cien mil",
+    "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand "
+    "million billion half quarter third twice double triple once first uno due tre quattro cinque sei sette "
+    "otto nove dieci venti trenta cento mille doppio zwei drei vier fünf sechs sieben acht neun zehn zwanzig "
+    "dreißig hundert tausend deux trois quatre cinq sept huit neuf dix vingt trente cent dos tres cuatro "
+    "cinco seis siete ocho nueve diez veinte treinta cien mil",
 }  # fmt: skip
 
 KINDS_OF: dict[str, tuple[str, ...]] = {}

@@ -31,6 +31,9 @@ from ragds_pipeline.storage.tables import TableFile
 GROUP = "costs"
 OWNERS = ["team:data-engineering"]
 
+LAST = {"dagster/priority": "-1"}
+"""Steps run one at a time (see ``definitions``): this one when no other can, so after the golden set in its job."""
+
 _DEAREST = 20
 
 
@@ -82,8 +85,16 @@ def _estimate_facts(rows: Sequence[CostRow], settings: ClaudeSettings) -> Facts:
         "estimated cost": dollars(_sum(rows)),
         "estimated cost without the ledger": dollars(sum((Decimal(r.list_cost_usd) for r in rows), Decimal(0))),
         "cap for a run": cap,
+        **_replay_note(settings),
         "by task": markdown_table(told, "(nothing will be asked)"),
     }
+
+
+def _replay_note(settings: ClaudeSettings) -> Facts:
+    """Say why nothing is paid where recorded replies answer: the estimate is what it would cost elsewhere."""
+    if settings.backend != "file":
+        return {}
+    return {"note": "claude.backend is file: recorded replies cost nothing, and a call without one stops the run"}
 
 
 def _fits(rows: Sequence[CostRow], books: Books, settings: ClaudeSettings) -> dg.AssetCheckResult:
@@ -131,8 +142,10 @@ def _sum(rows: Sequence[CostRow]) -> Decimal:
         )
     ],
     partitions_def=kb_revisions,
-    # Read where they lie, because this is made after the filters and again after freezing.
-    deps=["draft_drops", "candidates", "golden_items", "golden_drops"],
+    # Made after the filters, and again after freezing: `golden_items` and the rest are read where they lie. As `deps`
+    # they would make Dagster warn, for each new revision, that its first run cannot work: they come from a later job.
+    deps=["draft_drops", "candidates"],
+    op_tags=LAST,
 )  # fmt: skip
 def costs(
     context: dg.AssetExecutionContext, project: Project
@@ -177,6 +190,7 @@ def _spent_facts(rows: Sequence[SpentRow], books: Books, questions: Questions, s
         "cost of a kept item": dollars(whole.cost_usd / kept) if kept else "(none kept)",
         "paid for a kept item": dollars(whole.paid_usd / kept) if kept else "(none kept)",
         "cap for a run": dollars(settings.claude.budget_usd),
+        **_replay_note(settings.claude),
         "by stage": markdown_table(_by_stage(rows)),
         "by task and model": markdown_table([_shown(row) for row in rows]),
     }

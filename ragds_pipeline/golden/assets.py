@@ -60,7 +60,7 @@ from ragds_pipeline.records import (
     RevalidatedItem,
     Verdict,
 )
-from ragds_pipeline.resources import Project, kb_revisions, when_inputs_change
+from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.standing import FROZEN
 from ragds_pipeline.storage import svg
 from ragds_pipeline.storage.metadata import Facts, dollars, file_link, markdown_table
@@ -236,7 +236,6 @@ def golden_set(
 @dg.asset(
     name="coverage", partitions_def=kb_revisions, io_manager_key="tables", group_name=GROUP,
     kinds={"parquet", "duckdb"}, owners=OWNERS, code_version="1", deps=["golden_set"],
-    automation_condition=when_inputs_change,
 )  # fmt: skip
 def coverage_of_kb(
     project: Project, kb_documents: TableFile, question_plan: pa.Table, candidates: pa.Table, golden_items: pa.Table

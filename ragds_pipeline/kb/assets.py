@@ -29,7 +29,7 @@ from ragds_pipeline.kb.revision import (
 from ragds_pipeline.kb.scan import KbMissing
 from ragds_pipeline.kb.watch import state_of
 from ragds_pipeline.records import Document, KbIssue, Section, canonical_json, sha256_text
-from ragds_pipeline.resources import Project, earlier_pair, kb_revisions, when_inputs_change
+from ragds_pipeline.resources import Project, earlier_pair, kb_revisions
 from ragds_pipeline.storage.metadata import markdown_table
 from ragds_pipeline.storage.schemas import schema_of
 from ragds_pipeline.storage.tables import TableFile, preview
@@ -213,7 +213,7 @@ def kb_passages(
 
 @dg.asset(
     partitions_def=kb_revisions, io_manager_key="texts", group_name=GROUP, kinds={"markdown"}, owners=OWNERS,
-    code_version="1", automation_condition=when_inputs_change,
+    code_version="1",
 )  # fmt: skip
 def kb_overview(
     context: dg.AssetExecutionContext, project: Project, kb_documents: TableFile, kb_sections: TableFile

@@ -22,10 +22,11 @@ class Patterns:
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._spec = pathspec.GitIgnoreSpec.from_lines(map(_nfc, patterns))
+        self._none = not self._spec.patterns  # most lists are empty, and a KB may have many files
 
     def match(self, *paths: str) -> bool:
         """Return whether any of ``paths`` matches: a file's own and its link's target (which may be empty)."""
-        return any(path and self._spec.match_file(_nfc(path)) for path in paths)
+        return not self._none and any(path and self._spec.match_file(_nfc(path)) for path in paths)
 
 
 class FirstMatch:

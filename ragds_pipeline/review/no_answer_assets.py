@@ -105,12 +105,7 @@ def no_answer_queue(
     shown |= {id_: with_no_answer_failure(shown[id_], decisions[id_], why) for id_, why in resolved.failed.items()}
     rows = list(shown.values())
     folder = SheetFolder.of(settings.data_dir, context.partition_key)
-    facts: Facts = {
-        "to decide": len(rows),
-        "decided before": len(found) - len(rows),
-        "corrections that fail": len(resolved.failed),
-        "flagged for people": sum(candidate.flagged for candidate in queue),
-    }
+    facts: Facts = {"to decide": len(rows)}
     # Without such questions there is no sheet; one that was sent is replaced by what is left to decide.
     if rows or folder.sent(NO_ANSWER):
         csv, xlsx = folder.send(rows, NO_ANSWER, GUIDE)
@@ -118,7 +113,13 @@ def no_answer_queue(
             "sheet (Excel)": file_link(xlsx),
             "sheet (CSV)": file_link(csv),
             "put the returned sheet into": file_link(folder.inbox),
+            "then": "materialise freeze_job for this partition",
         }
+    facts |= {
+        "to decide, flagged for people": sum(candidate.flagged for candidate in queue),
+        "to decide again: corrections that fail": len(resolved.failed),
+        "decided before": len(found) - len(rows),
+    }
     short = [{"question": row.question[:160], "nearest": row.chunk_id} for row in rows[:30]]
     facts["preview"] = markdown_table(short, empty="(nothing to decide)")
     return dg.MaterializeResult(value=to_table(ReviewRow, rows), metadata=facts)

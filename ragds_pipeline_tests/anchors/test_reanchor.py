@@ -90,7 +90,7 @@ def test_edits_go_to_people_however_small(old: str, new: str, reason: str, chang
         ("a notebook takes ½ of the table here", "a notebook takes 1⁄2 of the table here", "meaning_changed"),
         ("they come some times to the office", "they come sometimes to the office", "reading_changed"),
         ("the form must be signed by the office", "the form MUST be signed by the office", "meaning_changed"),
-        ("a link [to the form](https://a.org/x) is sent", "a link [to the form](https://b.org/y) is sent", "link_changed"),
+        ("a link [to the form](https://a.org) is sent", "a link [to the form](https://b.org) is sent", "link_changed"),
         ("write [to the office](mailto:a@b.org) today", "write [to the office](mailto:c@b.org) today", "link_changed"),
     ],
 )  # fmt: skip
@@ -115,29 +115,32 @@ def test_indentation_is_meaning_in_code() -> None:
          "smoke in the garden only", "sentence_changed"),
         ("You may:\n\n- share your password\n- go home", "You may not:\n\n- share your password\n- go home",
          "share your password", "lead_in_changed"),
-        ("These are allowed.\n\n- share your password\n- go home", "These are forbidden.\n\n- share your password\n- go home",
+        ("This is allowed.\n\n- share your password\n- go", "This is forbidden.\n\n- share your password\n- go",
          "share your password", "lead_in_changed"),
         ("- Allowed:\n  - share your password", "- Forbidden:\n  - share your password", "share your password",
          "lead_in_changed"),
-        ("| Thing | Allowed |\n|---|---|\n| password sharing | yes |\n", "| Thing | Forbidden |\n|---|---|\n| password sharing | yes |\n",
+        ("| Thing | Allowed |\n|---|---|\n| password sharing | yes |\n",
+         "| Thing | Forbidden |\n|---|---|\n| password sharing | yes |\n",
          "| password sharing | yes |", "lead_in_changed"),
         ("| password sharing | yes |\n|---|---|\n| a | b |", "| password sharing | no |\n|---|---|\n| a | b |",
          "| password sharing |", "sentence_changed"),
-        ("# Rules\n\nUse the side door at all times.\n", "# Rules no longer in force\n\nUse the side door at all times.\n",
-         "Use the side door at all times.", "heading_changed"),
-        ("# Rates 2025\n\nUse the side door at all times.\n", "# Rates 2026\n\nUse the side door at all times.\n",
-         "Use the side door at all times.", "heading_changed"),
-        ("---\nstatus: current\n---\n# A\n\nUse the side door at all times.\n",
-         "---\nstatus: deprecated\n---\n# A\n\nUse the side door at all times.\n", "Use the side door at all times.", "heading_changed"),
-        ("# A\n\nUse the side door at all times.\n", "# A\n\n<!-- Use the side door at all times. -->\n",
-         "Use the side door at all times.", "state_changed"),
-        ("# A\n\nUse the side door at all times.\n", "# A\n\n~~Use the side door at all times.~~\n",
-         "Use the side door at all times.", "state_changed"),
-        ("# A\n\nUse the side door at all times.\n", "# A\n\n```\nUse the side door at all times.\n```\n",
-         "Use the side door at all times.", "state_changed"),
-        ("# A\n\nUse the side door at all times.\n", "# A\n\n> Use the side door at all times.\n",
-         "Use the side door at all times.", "state_changed"),
-        ("喫煙は庭で行うことができる。", "喫煙は庭で行うことができるわけではない。", "喫煙は庭で行うことができる", "sentence_changed"),
+        ("# Rules\n\nUse the side door always.\n", "# Rules no longer in force\n\nUse the side door always.\n",
+         "Use the side door always.", "heading_changed"),
+        ("# Rates 2025\n\nUse the side door always.\n", "# Rates 2026\n\nUse the side door always.\n",
+         "Use the side door always.", "heading_changed"),
+        ("---\nstatus: current\n---\n# A\n\nUse the side door always.\n",
+         "---\nstatus: deprecated\n---\n# A\n\nUse the side door always.\n", "Use the side door always.",
+         "heading_changed"),
+        ("# A\n\nUse the side door always.\n", "# A\n\n<!-- Use the side door always. -->\n",
+         "Use the side door always.", "state_changed"),
+        ("# A\n\nUse the side door always.\n", "# A\n\n~~Use the side door always.~~\n",
+         "Use the side door always.", "state_changed"),
+        ("# A\n\nUse the side door always.\n", "# A\n\n```\nUse the side door always.\n```\n",
+         "Use the side door always.", "state_changed"),
+        ("# A\n\nUse the side door always.\n", "# A\n\n> Use the side door always.\n",
+         "Use the side door always.", "state_changed"),
+        ("喫煙は庭で行うことができる。", "喫煙は庭で行うことができるわけではない。", "喫煙は庭で行うことができる",
+         "sentence_changed"),
     ],
 )  # fmt: skip
 def test_what_stands_around_can_turn_the_meaning(old: str, new: str, quote: str, reason: str) -> None:
@@ -200,7 +203,8 @@ def test_copies_that_nothing_tells_apart_go_to_people_with_all_places() -> None:
 
 
 def test_rows_of_a_table_are_told_apart() -> None:
-    table = "| Plan | Price |\n|---|---|\n| Basic | monthly payment |\n| Plus | monthly payment |\n| Pro | monthly payment |\n"
+    rows = "".join(f"| {plan} | monthly payment |\n" for plan in ("Basic", "Plus", "Pro"))
+    table = f"| Plan | Price |\n|---|---|\n{rows}"
     event = step(table, table.replace("| Basic | monthly payment |\n", ""), "monthly payment", 1)
     assert event.carries and event.new_start_char == table.replace("| Basic | monthly payment |\n", "").index("monthly")
     gone = step(table, table.replace("| Plus | monthly payment |\n", ""), "monthly payment", 1)

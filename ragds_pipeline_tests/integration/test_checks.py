@@ -19,7 +19,8 @@ from ragds_pipeline.cli import main
 from ragds_pipeline.config import load_settings
 from ragds_pipeline.definitions import build_defs
 from ragds_pipeline.golden import report_forms
-from ragds_pipeline.golden.latest import LATEST, latest_snapshot
+from ragds_pipeline.golden.latest import latest_snapshot
+from ragds_pipeline.golden.releases import released
 from ragds_pipeline.golden.today import CHECKS, Outcome, examine
 from ragds_pipeline.kb.assets import folder_revision
 from ragds_pipeline.kb.current import current
@@ -167,7 +168,7 @@ def test_the_snapshot_frozen_last_is_checked_and_another_can_be_named(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     golden = root / "data/golden"
-    assert json.loads((golden / LATEST).read_text(encoding="utf-8"))["snapshot"] == "snapshot-0001"
+    assert [release.name for release in released(golden)] == ["2026-10-01/snapshot-0001"]
     shutil.copytree(golden / "2026-10-01/snapshot-0001", root / "handed-on")
     shutil.rmtree(golden)
     assert main(["checks", "--snapshot", "handed-on"]) == 0

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import dagster as dg
@@ -24,7 +24,7 @@ from ragds_pipeline_tests.answering import answer_questions
 from ragds_pipeline_tests.loopback import LoopbackServer
 from ragds_pipeline_tests.projects import REPOSITORY
 
-WAIT_S = 240
+WAIT_S = 600
 """How long anything may take on a machine with much other work; nothing is asserted about time."""
 
 
@@ -54,6 +54,8 @@ class Daemon:
             "RAGDS_DAGSTER_STORAGE": str(self.state),
         }
         self.process: subprocess.Popen[bytes] | None = None
+        self.told: dict[str, tuple[str, Mapping[str, str]]] = {}
+        """All runs as they were last seen, for the message of a test that fails."""
 
     def start(self) -> None:
         with (self.root / "daemon.log").open("ab") as log:
@@ -75,8 +77,8 @@ class Daemon:
         end = time.monotonic() + WAIT_S
         while not what():
             log = (self.root / "daemon.log").read_text(encoding="utf-8", errors="replace")
-            assert time.monotonic() < end, log[-4000:]
-            assert self.process is not None and self.process.poll() is None, log[-4000:]
+            alive = self.process is not None and self.process.poll() is None
+            assert alive and time.monotonic() < end, (self.told, log[-4000:])
             time.sleep(0.25)
 
     def write(self, word: str) -> str:
@@ -87,8 +89,10 @@ class Daemon:
 
     def runs(self, instance: dg.DagsterInstance, version: str) -> list[dg.DagsterRunStatus]:
         """Return the states of all runs on a revision, oldest first."""
-        found = instance.get_run_records(dg.RunsFilter(tags={PARTITION_TAG: version}), ascending=True)
-        return [record.dagster_run.status for record in found]
+        records = instance.get_run_records(dg.RunsFilter(tags={PARTITION_TAG: version}), ascending=True)
+        found = [record.dagster_run for record in records]
+        self.told |= {run.run_id: (run.status.value, run.tags) for run in found}
+        return [run.status for run in found]
 
 
 @pytest.fixture
@@ -113,10 +117,8 @@ def instance(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dag
 
 def ticks(instance: dg.DagsterInstance) -> int:
     """Return how many looks at the folder have ended."""
-    (state,) = [s for s in instance.all_instigator_state() if s.instigator_name == "kb_revision_sensor"] or [None]
-    if state is None:
-        return 0
-    found = instance.get_ticks(state.instigator_origin_id, state.selector_id)
+    sensors = [state for state in instance.all_instigator_state() if state.instigator_name == "kb_revision_sensor"]
+    found = [tick for state in sensors for tick in instance.get_ticks(state.instigator_origin_id, state.selector_id)]
     return sum(tick.status.value != "STARTED" for tick in found)
 
 

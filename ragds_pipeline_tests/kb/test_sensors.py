@@ -328,16 +328,25 @@ def test_observing_by_hand_says_the_same(run: ProjectRun) -> None:
     assert done.success and stale(run, "kb_documents") == (StaleStatus.FRESH, [])
 
 
-def test_cheap_derived_assets_follow_their_inputs_and_old_revisions_rest(run: ProjectRun, tmp_path: Path) -> None:
-    def requested(cursor: Any) -> Any:
+def test_the_checks_of_today_follow_the_golden_set_and_the_folder(clock: Clock, tmp_path: Path) -> None:
+    run = clock.run
+
+    def requested(cursor: Any = None) -> Any:
         return dg.evaluate_automation_conditions(build_defs(run.config), run.instance, cursor=cursor)
 
     run.must()
-    first = requested(None)
-    assert first.total_requested == 0
-    old = run.version
-    write(tmp_path / "kb", "alpha.md", "gamma")
-    run.must(selection=["kb_documents", "kb_issues", "kb_sections", "kb_passages"])
+    first = requested()
+    run.must(selection=["kb_documents", "kb_issues"])
     second = requested(first.cursor)
-    assert second.get_requested_partitions(dg.AssetKey("kb_overview")) == {run.version} != {old}
-    assert second.total_requested == 1
+    assert first.total_requested == second.total_requested == 0, "nothing was frozen yet"
+    run.answer()
+    run.must("freeze_job")
+    third = requested(second.cursor)
+    assert third.total_requested == 1 and third.get_num_requested(dg.AssetKey("golden_set_today")) == 1
+    fourth = requested(third.cursor)
+    assert fourth.total_requested == 0
+    write(tmp_path / "kb", "alpha.md", "gamma")
+    clock.tick()
+    clock.tick(after=61)
+    fifth = requested(fourth.cursor)
+    assert fifth.total_requested == fifth.get_num_requested(dg.AssetKey("golden_set_today")) == 1
