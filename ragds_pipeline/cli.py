@@ -38,7 +38,7 @@ the location must stay: Dagster files the state of schedules and sensors under i
 
 
 RUN_START_S = "300"
-"""How long a run may take to start before Dagster gives it up. Its own 60 s are too few for a new process to import
+"""Seconds that a run may take to start before Dagster gives it up. Its own 60 are too few for a new process to import
 what it needs on a busy machine: the run is then marked as failed although its process goes on."""
 
 KINDS = ("task", "model", "backend", "run", "revision", "prompt", "day")

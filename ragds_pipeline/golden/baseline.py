@@ -47,6 +47,13 @@ class Baseline:
     """Questions that could not be asked of every document then: nobody knows yet."""
 
     @property
+    def sections(self) -> TableFile | None:
+        """The table of the documents' sections, where it may still be there."""
+        if self.table is None:
+            return None
+        return TableFile(self.table.path.parent.parent / "kb_sections" / self.table.path.name)
+
+    @property
     def confidential(self) -> frozenset[str]:
         """Documents that were confidential then, where that is still known."""
         if self.table is None:

@@ -31,7 +31,7 @@ from ragds_pipeline.records import (
 )
 from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.standing import FROZEN
-from ragds_pipeline.storage.metadata import markdown_table
+from ragds_pipeline.storage.metadata import fault_facts, markdown_table
 from ragds_pipeline.storage.schemas import as_json, to_records
 from ragds_pipeline.storage.tables import TableFile
 
@@ -41,7 +41,7 @@ _CHECKS = {
     "nothing_confidential": "No item rests on, or names a place in, a document that is confidential now.",
     "funnel_reconciles": "Every stage adds up, in its parts too: in = kept + dropped by reason, handed on to the next.",
     "split_leak_free": "No evidence and no near-equal question stands on both sides of the split.",
-    "changelog_adds_up": "Every item of the set before is told of once, and so is every item of this one.",
+    "changelog_adds_up": "The changelog tells of every item of the set before once, and of every item of this one.",
     "requested_is_delivered": "For each document and type: planned = delivered + reported as missing.",
 }
 
@@ -57,8 +57,6 @@ _READ = (
     "revalidated_items",
 )
 """What the checks read besides the items."""
-
-_SHOWN = 20
 
 
 @dg.multi_asset_check(
@@ -107,10 +105,7 @@ def golden_checks(
             passed=not faults,
             severity=dg.AssetCheckSeverity.ERROR,
             description="; ".join(faults[:3]) or None,
-            metadata={
-                "faults": len(faults),
-                "first of them": dg.MetadataValue.md("\n".join(f"- {fault}" for fault in faults[:_SHOWN])),
-            },
+            metadata=fault_facts(faults),
         )
 
 

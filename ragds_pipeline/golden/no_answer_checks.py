@@ -22,6 +22,7 @@ from ragds_pipeline.records import (
 )
 from ragds_pipeline.records_no_answer import NO_ANSWER, NoAnswerCandidate, planned_for
 from ragds_pipeline.resources import Project, kb_revisions
+from ragds_pipeline.storage.metadata import fault_facts
 from ragds_pipeline.storage.schemas import to_records
 
 _CHECKS = {
@@ -36,8 +37,6 @@ _CHECKS = {
 _READ = ("golden_items", "no_answer_ids", "no_answer_funnel", "no_answer_plan", "no_answer_candidates",
          "no_answer_missing", "no_answer_changelog", "revalidated_items")  # fmt: skip
 """What the checks read besides the items."""
-
-_SHOWN = 20
 
 
 @dg.multi_asset_check(
@@ -86,10 +85,7 @@ def no_answer_checks(
             passed=not faults,
             severity=dg.AssetCheckSeverity.ERROR,
             description="; ".join(faults[:3]) or None,
-            metadata={
-                "faults": len(faults),
-                "first of them": dg.MetadataValue.md("\n".join(f"- {fault}" for fault in faults[:_SHOWN])),
-            },
+            metadata=fault_facts(faults),
         )
 
 

@@ -16,13 +16,13 @@ from ragds_pipeline.anchors.finding import AnchoredSpan
 from ragds_pipeline.anchors.outcome import outcomes
 from ragds_pipeline.anchors.reanchor import reanchor
 from ragds_pipeline.anchors.revision import Revision
-from ragds_pipeline.anchors.view import SectionRange
+from ragds_pipeline.anchors.view import SectionRange, SectionsOf
 from ragds_pipeline.golden.baseline import Baseline
+from ragds_pipeline.golden.placing import Placed, Places
 from ragds_pipeline.golden.registry import Registered
 from ragds_pipeline.kb.documents import texts
 from ragds_pipeline.kb.normalise import front_matter_end
-from ragds_pipeline.kb.outline import Outline
-from ragds_pipeline.kb.structure import parse
+from ragds_pipeline.kb.structure import STRUCTURE_VERSION, parse
 from ragds_pipeline.records import (
     AnchorEvent,
     Candidate,
@@ -36,15 +36,12 @@ from ragds_pipeline.records import (
     candidate_id,
 )
 from ragds_pipeline.review.standing import FROZEN
-from ragds_pipeline.spans.locate import context
 from ragds_pipeline.storage.schemas import as_json
 from ragds_pipeline.storage.tables import TableFile
 
 OPEN = "open"
 
 _RUNGS = [str(rung) for rung in Rung]
-
-Outlines = Mapping[str, Outline]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +124,17 @@ def _candidate_of(item: GoldenItem, known: Mapping[str, Candidate], roots: Mappi
 
 
 def anchored(
-    held: Sequence[Held], baseline: Baseline, documents: TableFile, now: Mapping[str, str], source_version: str
+    held: Sequence[Held],
+    baseline: Baseline,
+    documents: TableFile,
+    now: Mapping[str, str],
+    source_version: str,
+    sections: TableFile | None = None,
 ) -> tuple[list[AnchorEvent], list[ItemOutcome]]:
     """Return where every span of ``held`` stands now, and the outcome of each item.
 
     ``documents`` is the table of the new revision's documents, ``now`` the SHA-256 of the text of each that may hold
-    evidence, by path. Only texts of documents that differ are read.
+    evidence, by path, ``sections`` the table of their sections. Only texts of documents that differ are read.
     """
     spans = [
         AnchoredSpan(each.id, at, e.required, e.document_path, e.start_char, e.end_char, e.content, e.alternatives)
@@ -142,14 +144,37 @@ def anchored(
     used = {span.document_path for span in spans}
     differing = {path for path, sha in now.items() if baseline.documents.get(path) != sha}
     gone = {path for path in baseline.documents if now.get(path) != baseline.documents[path]}
-    old_texts, new_texts = baseline.texts(gone | (used - now.keys())), texts(documents, differing)
-    old = Revision(baseline.release.source_version, baseline.documents, old_texts.__getitem__, _sections)
-    new = Revision(source_version, now, new_texts.__getitem__, _sections)
+    old_paths = gone | (used - now.keys())
+    old_texts, new_texts = baseline.texts(old_paths), texts(documents, differing)
+    before = _sections_of(baseline.sections, old_paths, baseline.documents)
+    after = _sections_of(sections, differing, now)
+    old = Revision(baseline.release.source_version, baseline.documents, old_texts.__getitem__, before)
+    new = Revision(source_version, now, new_texts.__getitem__, after)
     events = reanchor(spans, old, new)
     return events, outcomes(events)
 
 
-def _sections(path: str, text: str) -> list[SectionRange]:
+def _sections_of(table: TableFile | None, paths: Collection[str], documents: Mapping[str, str]) -> SectionsOf:
+    """Return what gives a document's sections: as they were cut, where they were by the rules of now, else parsed.
+
+    A parse of all changed documents, of before and of now, would take as long as all the rest.
+    """
+    known: dict[str, list[SectionRange]] = {}
+    if table is not None and table.path.exists() and table.fingerprint.startswith(f"{STRUCTURE_VERSION}/"):
+        columns = ["document_path", "text_sha256", "start_char", "body_start_char", "end_char"]
+        rows = table.where("document_path", paths, columns)
+        for path, sha, *place in zip(*(rows.column(name).to_pylist() for name in columns), strict=True):
+            if documents.get(path) == sha:
+                known.setdefault(path, []).append((place[0], place[1], place[2]))
+
+    def sections(path: str, text: str) -> list[SectionRange]:
+        return known[path] if path in known else section_ranges(path, text)
+
+    return sections
+
+
+def section_ranges(path: str, text: str) -> list[SectionRange]:
+    """Return a document's sections as the ladder needs them."""
     return [
         (s.start_char, s.body_start_char, s.end_char) for s in parse(path, text, "", front_matter_end(text)).sections
     ]
@@ -159,15 +184,15 @@ def settle(
     held: Sequence[Held],
     events: Sequence[AnchorEvent],
     judged: Sequence[ItemOutcome],
-    outlines: Outlines,
+    places: Places,
     source_version: str,
     baseline: str,
     confidential: Collection[str] = (),
 ) -> Revalidated:
     """Return the candidates that come over into ``source_version`` and a row for every item of ``held``.
 
-    ``outlines`` are those of the documents that spans stand in now. A candidate that nobody had decided on comes over
-    only where its evidence stands: what was written about a text that is no longer there is asked anew instead.
+    ``places`` say what stands around each span now. A candidate that nobody had decided on comes over only where its
+    evidence stands: what was written about a text that is no longer there is asked anew instead.
     ``confidential`` are the documents that are so now; no span is looked for in them.
     """
     by_item: dict[str, list[AnchorEvent]] = {}
@@ -178,7 +203,7 @@ def settle(
     for each in held:
         found = sorted(by_item[each.id], key=lambda event: event.span_index)
         outcome = said[each.id]
-        now = _now(each, found, outcome, outlines, source_version)
+        now = _now(each, found, outcome, places, source_version)
         if each.item is None and outcome.outcome not in (Outcome.CARRIED, Outcome.REANCHORED):
             now = None
         row = _row(each, found, outcome, now, source_version, baseline)
@@ -191,18 +216,18 @@ def settle(
 
 
 def _now(
-    held: Held, events: Sequence[AnchorEvent], outcome: ItemOutcome, outlines: Outlines, source_version: str
+    held: Held, events: Sequence[AnchorEvent], outcome: ItemOutcome, places: Places, source_version: str
 ) -> Candidate | None:
     """Return the candidate as it stands in the new documents, or None where nothing of it can be shown."""
     removed = set(outcome.removed_spans)
     left = [
         (event, held.candidate.evidence[event.span_index])
         for event in events
-        if event.new_document_path in outlines and event.new_start_char >= 0 and event.span_index not in removed
+        if (event.item_id, event.span_index) in places and event.span_index not in removed
     ]
     if outcome.outcome == Outcome.LOST or not any(event.required for event, _ in left):
         return None
-    evidence = tuple(_evidence(event, old, outlines[event.new_document_path]) for event, old in left)
+    evidence = tuple(_evidence(event, old, places[event.item_id, event.span_index]) for event, old in left)
     path = next(e.document_path for e in evidence if e.required)
     now = replace(
         held.candidate,
@@ -222,19 +247,17 @@ def _now(
     return replace(now, id=new_id, root_id=root)
 
 
-def _evidence(event: AnchorEvent, old: Evidence, outline: Outline) -> Evidence:
-    start, end = event.new_start_char, event.new_end_char
-    prefix, suffix = context(outline.text, start, end)
+def _evidence(event: AnchorEvent, old: Evidence, now: Placed) -> Evidence:
     return Evidence(
         document_path=event.new_document_path,
-        start_char=start,
-        end_char=end,
-        content=outline.text[start:end],
-        chunk_id=outline.passage_at(start).id,
-        prefix=prefix,
-        suffix=suffix,
+        start_char=event.new_start_char,
+        end_char=event.new_end_char,
+        content=now.content,
+        chunk_id=now.chunk_id,
+        prefix=now.prefix,
+        suffix=now.suffix,
         required=event.required,
-        match="exact" if outline.text[start:end] == old.content else "lenient",
+        match="exact" if now.content == old.content else "lenient",
         alternatives=event.alternatives if event.carries else (),
     )
 

@@ -24,12 +24,12 @@ from ragds_pipeline.golden.no_answer_revalidate import (
     held_questions,
     settle_questions,
 )
+from ragds_pipeline.golden.placing import placed
 from ragds_pipeline.golden.registry import Registry
 from ragds_pipeline.golden.report import RevisionFacts, report
 from ragds_pipeline.golden.revalidate import OPEN, Held, Revalidated, anchored, held_items, settle
 from ragds_pipeline.golden.snapshot import SnapshotDamaged
 from ragds_pipeline.kb.changes import by_status, compare, first_revision
-from ragds_pipeline.kb.outline import load_outlines
 from ragds_pipeline.records import (
     AnchorEvent,
     Candidate,
@@ -87,7 +87,11 @@ OWNERS = ["team:data-engineering"]
     partitions_def=kb_revisions,
 )  # fmt: skip
 def golden_revalidation(
-    context: dg.AssetExecutionContext, project: Project, kb_documents: TableFile, kb_passages: TableFile
+    context: dg.AssetExecutionContext,
+    project: Project,
+    kb_documents: TableFile,
+    kb_sections: TableFile,
+    kb_passages: TableFile,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Hold the last frozen set and its no_answer set against the documents of this revision. No call is made."""
     settings = project.settings()
@@ -104,11 +108,10 @@ def golden_revalidation(
     changes = _changes(baseline, kb_documents, kb_passages)
     held = _held(settings, baseline)
     now = text_hashes(kb_documents, confidential=False)
-    events, outcomes = anchored(held, baseline, kb_documents, now, context.partition_key)
-    places = {event.new_document_path for event in events if event.new_document_path}
-    outlines = load_outlines(kb_documents, kb_passages, places)
+    events, outcomes = anchored(held, baseline, kb_documents, now, context.partition_key, kb_sections)
+    places = placed(events, kb_documents, kb_passages)
     secret = text_hashes(kb_documents).keys() - now.keys()
-    settled = settle(held, events, outcomes, outlines, context.partition_key, baseline.release.name, secret)
+    settled = settle(held, events, outcomes, places, context.partition_key, baseline.release.name, secret)
     questions = _questions(settings, baseline, changes, kb_documents, kb_passages, context.partition_key)
     yield from _results(baseline.release.name, changes, events, settled, questions)
 
@@ -287,7 +290,8 @@ class ComparisonConfig(dg.Config):
 
 @dg.asset(io_manager_key="texts", group_name=GOLDEN, kinds={"markdown"}, owners=OWNERS, code_version="1")
 def snapshot_comparison(config: ComparisonConfig, project: Project) -> dg.MaterializeResult[str]:
-    """What differs between any two frozen sets; choose them in the launchpad (``before``, ``now``)."""
+    """What differs between two frozen sets: the last two, or any two, named as `before` and `now` in the launchpad (the
+    arrow beside Materialize)."""
     try:
         before, now, rows = compared(project.settings().data_dir / "golden", config.before, config.now)
     except (LookupError, SnapshotDamaged) as error:

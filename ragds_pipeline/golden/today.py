@@ -14,17 +14,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ragds_pipeline.anchors.revision import Revision as Documents
 from ragds_pipeline.config import ConfigError, Settings
 from ragds_pipeline.golden import verify
+from ragds_pipeline.golden.baseline import text_hashes
 from ragds_pipeline.golden.evidence_check import EvidenceFault, evidence_report
 from ragds_pipeline.golden.latest import latest_snapshot
 from ragds_pipeline.golden.registry import Registry
+from ragds_pipeline.golden.revalidate import section_ranges
 from ragds_pipeline.golden.snapshot import SnapshotDamaged, read_items, snapshots
 from ragds_pipeline.golden.snapshot import verify as verify_files
-from ragds_pipeline.kb.documents import write_documents
+from ragds_pipeline.kb.documents import texts, write_documents
 from ragds_pipeline.kb.revision import FolderSource, Revision, is_native
 from ragds_pipeline.kb.scan import KbMissing
-from ragds_pipeline.records import GoldenItem, KbIssue
+from ragds_pipeline.records import GoldenItem, KbIssue, sha256_text
 from ragds_pipeline.storage.files import inside
 from ragds_pipeline.storage.tables import TableFile
 
@@ -33,12 +36,12 @@ ERROR, WARNING = "error", "warning"
 CHECKS = {
     "snapshot_intact": (ERROR, "Every file of every snapshot is as it was frozen."),
     "kb_readable": (ERROR, "The KB folder is there, kb.yaml is right, and there are documents in it."),
-    "evidence_exists": (ERROR, "Every required span of evidence still stands somewhere in the documents."),
+    "evidence_exists": (ERROR, "Every required span of evidence still stands, and was not edited or struck out."),
     "spans_resolve": (ERROR, "Every span holds its text at its exact place in the texts of the snapshot."),
     "ids_stable": (ERROR, "Ids are unique, and in the register with the side of the split that they have."),
     "split_leak_free": (ERROR, "No evidence and no near-equal question stands on both sides of the split."),
     "nothing_confidential": (ERROR, "No item rests on, or names a place in, a document that is confidential now."),
-    "evidence_in_place": (WARNING, "All evidence stands in its document, or moved within it, without a doubt."),
+    "evidence_in_place": (WARNING, "All evidence can be followed to its place without a person."),
     "stale_share": (WARNING, "No more than checks.stale_share of the items need a re-validation."),
     "kb_issues": (WARNING, "No file of the KB was skipped that could have been a document."),
     "plan_met": (WARNING, "The snapshot holds as many questions as were planned."),
@@ -202,7 +205,10 @@ def _check_snapshot(settings: Settings, frozen: _Snapshot, checks: _Checks) -> N
 
 def _check_evidence(settings: Settings, frozen: _Snapshot, kb: _Kb, checks: _Checks) -> None:
     items, spans = frozen.items, sum(len(item.passages) for item in frozen.items)
-    faults = evidence_report(items, frozen.texts, kb.texts)
+    open_texts = {path: text for path, text in kb.texts.items() if path not in kb.confidential}
+    now = {path: sha256_text(text) for path, text in open_texts.items()}
+    new = Documents(kb.source_version, now, open_texts.__getitem__, section_ranges)
+    faults = evidence_report(items, _as_frozen(settings, frozen, now), new, kb.confidential)
     stale = {fault.item_id for fault in faults}
     note = f"{spans} spans of {len(items)} items in {kb.source_version}"
     checks.add("evidence_exists", (_finding(fault) for fault in faults if fault.breaks), note)
@@ -213,6 +219,23 @@ def _check_evidence(settings: Settings, frozen: _Snapshot, kb: _Kb, checks: _Che
     checks.add("stale_share", [f"{said}; checks.stale_share is {limit:.0%}"] if share > limit else [], said)
     secret = verify.nothing_confidential(items, kb.confidential)
     checks.add("nothing_confidential", secret, f"{len(kb.confidential)} confidential documents")
+
+
+def _as_frozen(settings: Settings, frozen: _Snapshot, now: Mapping[str, str]) -> Documents:
+    """Return the documents as they were: all of them where their table is still there, as for a re-validation.
+
+    Else those that the snapshot ships, and every other document counts as new.
+    """
+    version = str(frozen.manifest["source_version"])
+    shipped = {path: sha256_text(text) for path, text in frozen.texts.items()}
+    table = TableFile(settings.data_dir / "tables" / "kb_documents" / f"{version}.parquet")
+    if table.path.exists():
+        known = text_hashes(table)
+        if shipped.items() <= known.items():
+            wanted = {path for path, sha in known.items() if now.get(path) != sha} - shipped.keys()
+            there = {**frozen.texts, **texts(table, wanted)}
+            return Documents(version, known, there.__getitem__, section_ranges)
+    return Documents(version, shipped, frozen.texts.__getitem__, section_ranges)
 
 
 def _finding(fault: EvidenceFault) -> Finding:

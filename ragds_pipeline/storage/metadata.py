@@ -13,6 +13,9 @@ Facts = dict[str, Any]
 """Metadata of an asset by name; values as Dagster takes them."""
 
 
+_FAULTS_SHOWN = 20
+
+
 def markdown_table(rows: Sequence[Mapping[str, Any]], empty: str = "(none)") -> dg.MarkdownMetadataValue:
     """Return rows as a Markdown table; no text in a cell can break out of it."""
     if not rows:
@@ -40,3 +43,11 @@ def file_link(path: Path) -> dg.PathMetadataValue:
     Not a ``file://`` link: browsers refuse to follow one from a page that was served over HTTP.
     """
     return dg.MetadataValue.path(str(path.resolve()))
+
+
+def fault_facts(faults: Sequence[str]) -> Facts:
+    """Return the metadata of a check: how many faults, and the first of them where there are any."""
+    if not faults:
+        return {"faults": 0}
+    shown = dg.MetadataValue.md("\n".join(f"- {fault}" for fault in faults[:_FAULTS_SHOWN]))
+    return {"faults": len(faults), "first of them": shown}

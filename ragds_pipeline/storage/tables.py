@@ -61,9 +61,17 @@ class TableFile:
             yield from to_records(record, batch)
 
     def where(self, column: str, values: Iterable[str], columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows whose ``column`` is one of ``values``, reading one row group at a time."""
+        """Return the rows whose ``column`` is one of ``values``, in the order of the table.
+
+        One row group is in memory at a time; of one that holds none of them only ``column`` is read.
+        """
         wanted = pa.array(sorted(set(values)), pa.string())
-        parts = [b.filter(pc.is_in(b.column(column), wanted)) for b in self.batches(columns)]
+        parts = []
+        with pq.ParquetFile(self.path) as file:
+            for group in range(file.num_row_groups if len(wanted) else 0):
+                found = pc.is_in(file.read_row_group(group, columns=[column]).column(column), wanted)
+                if pc.any(found).as_py():
+                    parts += file.read_row_group(group, columns=columns).filter(found).to_batches()
         full = pq.read_schema(self.path)
         schema = pa.schema([full.field(c) for c in columns]) if columns is not None else full
         return pa.Table.from_batches([p for p in parts if p.num_rows], schema=schema.remove_metadata())

@@ -122,34 +122,30 @@ def ticks(instance: dg.DagsterInstance) -> int:
     return sum(tick.status.value != "STARTED" for tick in found)
 
 
-def test_one_run_a_revision_though_the_daemon_is_restarted_and_killed(
+def test_one_run_a_revision_though_the_daemon_is_killed_and_started_again(
     daemon: Daemon, instance: dg.DagsterInstance, server: LoopbackServer
 ) -> None:
-    done = [dg.DagsterRunStatus.SUCCESS]
+    done, failed = dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE
+    server.latency = 20.0  # so that the run is under way when it is killed
     first = daemon.write("alpha")
     daemon.start()
-    daemon.until(lambda: daemon.runs(instance, first) == done)
-    daemon.stop(signal.SIGTERM)
-    before = ticks(instance)
-    daemon.start()
-    daemon.until(lambda: ticks(instance) >= before + 2)
-    assert daemon.runs(instance, first) == done, "a restart runs nothing again"
-
-    # A change in two steps, closer together than watch.quiet_s, is one revision.
-    server.latency = 20.0  # so that the run is under way when it is killed
-    arrived = len(server.requests)
-    half = daemon.write("half")
-    second = daemon.write("whole")
-    daemon.until(lambda: len(server.requests) > arrived)
+    daemon.until(lambda: len(server.requests) > 0)
     daemon.stop(signal.SIGKILL)
     server.latency = 0.0
-    assert daemon.runs(instance, second) == [dg.DagsterRunStatus.STARTED], "nobody was left to end it"
+    assert daemon.runs(instance, first) == [dg.DagsterRunStatus.STARTED], "nobody was left to end it"
     daemon.start()
-    daemon.until(lambda: daemon.runs(instance, second) == [dg.DagsterRunStatus.FAILURE, *done])
+    daemon.until(lambda: daemon.runs(instance, first) == [failed, done])
     before = ticks(instance)
     daemon.until(lambda: ticks(instance) >= before + 2)
-    assert daemon.runs(instance, second) == [dg.DagsterRunStatus.FAILURE, *done]
-    assert not daemon.runs(instance, half)
+    assert daemon.runs(instance, first) == [failed, done], "the daemon was started again, and runs nothing twice"
+
+    # A change in two steps, closer together than watch.quiet_s, is one revision.
+    half = daemon.write("half")
+    second = daemon.write("whole")
+    daemon.until(lambda: daemon.runs(instance, second) == [done])
+    before = ticks(instance)
+    daemon.until(lambda: ticks(instance) >= before + 2)
+    assert daemon.runs(instance, second) == [done] and not daemon.runs(instance, half)
     assert set(instance.get_dynamic_partitions("kb_revisions")) == {first, second}
     daemon.stop(signal.SIGTERM)
 

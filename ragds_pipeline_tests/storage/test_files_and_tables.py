@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +17,7 @@ from ragds_pipeline.records import Evidence, GoldenPassage, KbIssue, Place, Span
 from ragds_pipeline.review.sheets import SheetFolder
 from ragds_pipeline.storage.files import UnsafePath, inside, write_bytes
 from ragds_pipeline.storage.metadata import markdown_table
-from ragds_pipeline.storage.schemas import schema_of, to_records, to_table
+from ragds_pipeline.storage.schemas import as_json, schema_of, to_records, to_table
 from ragds_pipeline.storage.tables import TableFile, TableWriter
 from ragds_pipeline.storage.views import write_views
 
@@ -113,3 +116,24 @@ def test_columns_are_explained_by_the_docstrings_of_the_fields() -> None:
     described = {field.name: field.metadata for field in schema_of(KbIssue)}
     assert b"True where the file is not part of the KB" in described["skipped"][b"description"]
     assert described["detail"] is None
+
+
+@dataclass(frozen=True)
+class _Before:
+    name: str
+
+
+@dataclass(frozen=True)
+class _Now:
+    name: str
+    places: tuple[Place, ...] = ()
+    size: int | None = None
+    price: Decimal = field(default=Decimal(1), kw_only=True)
+
+
+def test_a_column_that_a_table_does_not_have_yet_takes_its_default() -> None:
+    assert to_records(_Now, to_table(_Before, [_Before("a"), _Before("b")])) == [_Now("a"), _Now("b")]
+    rows = [_Now("a", (Place("p", 1, 2),), None, price=Decimal("0.5")), _Now("b", (), 3)]
+    table = to_table(_Now, iter(rows))
+    assert to_records(_Now, table) == rows
+    assert table == pa.Table.from_pylist([as_json(row) for row in rows], schema=schema_of(_Now)), "row by row the same"
