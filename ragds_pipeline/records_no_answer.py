@@ -51,6 +51,11 @@ class NoAnswerDraft:
     prompt_version: str
     refusal: str = ""
     """The refusal that it has already, where it comes from the last frozen set; empty for that of its language."""
+    decided_id: str = ""
+    """Id of the candidate that it was in the last frozen set, which decisions are on. Else empty."""
+    decided_on: tuple[str, ...] = ()
+    """What a person was told to look at then (:func:`look_at`), as far as it is as it was: where nothing else is found
+    now, it is the same candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +153,29 @@ def no_answer_root(document_path: str, question: str) -> str:
     return candidate_id(document_path, NO_ANSWER, question, "", [])
 
 
-def no_answer_id(
-    document_path: str, question: str, answer: str, partly: Sequence[KbAnswer] = (), confidential: Sequence[str] = ()
-) -> str:
-    """Return the id of a candidate: a hash of the question, the refusal, and what a person was told to look at.
-
-    The nearest passages are left out: they are shown as a help, and another ranking of the same KB is no reason to ask
-    a reviewer again. Whether nothing answers is asked anew in every revision.
-    """
-    against = [
+def look_at(partly: Sequence[KbAnswer], confidential: Sequence[str]) -> list[str]:
+    """Return what a person is told to look at, a line each: sentences that say a part, confidential documents."""
+    lines = [
         f"{found.document_path}: {text}"
         for found in partly
         for text in [q.text for q in found.quotes] or [found.answer]
     ]
-    against += [f"confidential: {path}" for path in confidential]
+    return lines + [f"confidential: {path}" for path in confidential]
+
+
+def no_answer_id(
+    document_path: str,
+    question: str,
+    answer: str,
+    partly: Sequence[KbAnswer] = (),
+    confidential: Sequence[str] = (),
+    changed_in: str = "",
+) -> str:
+    """Return the id of a candidate: a hash of the question, the refusal, and what a person was told to look at.
+
+    The nearest passages are left out: they are shown as a help, and another ranking of the same KB is no reason to ask
+    a reviewer again. ``changed_in`` is the revision in which a confidential document changed that a person looked at
+    before: its path is the same, and nobody may take the old decision for one on the new text.
+    """
+    against = look_at(partly, confidential) + ([changed_in] if changed_in else [])
     return candidate_id(document_path, NO_ANSWER, question, answer, against)

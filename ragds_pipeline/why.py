@@ -66,7 +66,9 @@ def why(settings: Settings, source_version: str, id_: str) -> str:
         if item.provenance.candidate_id in ids
     ]
     root = settings.data_dir / TABLES
-    lines += no_answer_story(lambda names, record: _rows(root, source_version, names, record), id_)
+    without = no_answer_story(lambda names, record: _rows(root, source_version, names, record), id_)
+    # The decisions on both sets are in one table, which both stories tell of.
+    lines += [line for line in without if line not in lines]
     if not lines:
         raise UnknownId(f"{id_} is in no table of revision {source_version}; ids begin with d-, c-, g- or n-")
     return "\n".join(lines)

@@ -30,7 +30,14 @@ from ragds_pipeline.filters.whole_kb import (
 )
 from ragds_pipeline.kb.outline import Outline
 from ragds_pipeline.records import Drop, Verdict, canonical_json
-from ragds_pipeline.records_no_answer import KbAnswer, NearPassage, NoAnswerCandidate, NoAnswerDraft, no_answer_id
+from ragds_pipeline.records_no_answer import (
+    KbAnswer,
+    NearPassage,
+    NoAnswerCandidate,
+    NoAnswerDraft,
+    look_at,
+    no_answer_id,
+)
 from ragds_pipeline.storage.schemas import as_json
 
 ANSWERED, PARTLY_ANSWERED, NOT_CHECKED = "answered_in_kb", "partly_answered", "not_checked"
@@ -236,7 +243,7 @@ def _candidate(
     top = [p.document_path for p in ranked[: settings.no_answer.nearest] if p.score >= NEAR_SHARE * ranked[0].score]
     confidential = tuple(dict.fromkeys(path for path in top if path in kb.confidential))
     return NoAnswerCandidate(
-        id=no_answer_id(draft.document_path, draft.question, answer, partly, confidential),
+        id=_id(draft, answer, partly, confidential),
         draft_id=draft.id,
         document_path=draft.document_path,
         chunk_id=nearest[0].chunk_id if nearest else "",
@@ -260,6 +267,16 @@ def _candidate(
         model=draft.model,
         prompt_version=draft.prompt_version,
     )
+
+
+def _id(draft: NoAnswerDraft, answer: str, partly: Sequence[KbAnswer], confidential: Sequence[str]) -> str:
+    """Return the id of a candidate: the one that was decided on where a person would see no more than was seen then."""
+    if draft.decided_id and set(look_at(partly, confidential)) <= set(draft.decided_on):
+        return draft.decided_id
+    found = no_answer_id(draft.document_path, draft.question, answer, partly, confidential)
+    if found == draft.decided_id:
+        return no_answer_id(draft.document_path, draft.question, answer, partly, confidential, draft.source_version)
+    return found
 
 
 def _near(draft: NoAnswerDraft, ranked: Sequence[Ranked], kb: WholeKb, count: int) -> list[Ranked]:

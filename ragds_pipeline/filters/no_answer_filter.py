@@ -21,6 +21,7 @@ from ragds_pipeline.records_no_answer import (
     UNSUPPORTED,
     NoAnswerCandidate,
     NoAnswerDraft,
+    look_at,
     no_answer_root,
 )
 from ragds_pipeline.spans.match_key import key_of
@@ -83,7 +84,8 @@ def proposals(
 
 
 def draft_of(candidate: NoAnswerCandidate) -> NoAnswerDraft:
-    """Return a question that was asked before as a draft, to be asked again or compared with; its refusal stays.
+    """Return a question that was asked before as a draft, to be asked again or compared with. Its refusal stays, and so
+    does its id where no more speaks against it than did.
 
     Where the writer pointed is left out: those offsets are of another revision.
     """
@@ -104,6 +106,8 @@ def draft_of(candidate: NoAnswerCandidate) -> NoAnswerDraft:
         model=candidate.model,
         prompt_version=candidate.prompt_version,
         refusal=candidate.answer,
+        decided_id=candidate.id,
+        decided_on=tuple(look_at(candidate.partly, candidate.confidential)),
     )
 
 

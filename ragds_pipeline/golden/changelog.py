@@ -63,7 +63,7 @@ def _row(item: RevalidatedItem, frozen: GoldenItem | None, drop: Drop | None) ->
 
 
 def _path(item: GoldenItem) -> str:
-    return item.passages[0].document_path if item.passages else ""
+    return item.passages[0].document_path if item.passages else "(no_answer set)"
 
 
 def compare_sets(before: Sequence[GoldenItem], now: Sequence[GoldenItem]) -> list[ChangelogRow]:
@@ -139,7 +139,7 @@ def as_markdown(rows: Sequence[ChangelogRow], before: str, now: str) -> str:
     """Return the changelog for people: counts by document, then every item that did not simply carry over."""
     lines = [f"# Changes from {before} to {now}", ""]
     if any(row.id.startswith(NO_ANSWER_PREFIX) for row in rows):
-        lines += ["Items `n-…` are questions without an answer, told of under the document that they are about.", ""]
+        lines += ["Items `n-…` are questions without an answer.", ""]
     kinds = [str(change) for change in Change]
     lines += [f"| document | {' | '.join(kinds)} |", f"|---|{'--:|' * len(kinds)}"]
     for counts in by_document(rows):

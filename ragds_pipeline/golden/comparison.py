@@ -16,7 +16,8 @@ class UnknownSnapshot(LookupError):
 
 
 def compared(root: Path, before: str = "", now: str = "") -> tuple[str, str, list[ChangelogRow]]:
-    """Return the names of two frozen sets below ``root`` (``data/golden``) and what differs between them.
+    """Return the names of two frozen sets below ``root`` (``data/golden``) and what differs between them, the no_answer
+    sets beside them included.
 
     Without names they are the last two that were released. Raises UnknownSnapshot, with those there are, and
     SnapshotDamaged for one that is not as it was frozen.
@@ -41,4 +42,4 @@ def _read(root: Path, name: str, names: list[str]) -> list[GoldenItem]:
     if folder not in snapshots.snapshots(folder.parent):
         raise UnknownSnapshot(f"{name} is no snapshot; there are: {', '.join(names) or 'none'}")
     snapshots.verify(folder)
-    return snapshots.read_items(folder)
+    return snapshots.read_items(folder) + snapshots.read_items(folder, snapshots.NO_ANSWER)

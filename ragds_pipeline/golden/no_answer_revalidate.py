@@ -23,6 +23,7 @@ from ragds_pipeline.records_no_answer import (
     NearPassage,
     NoAnswerCandidate,
     NoAnswerDraft,
+    look_at,
     no_answer_id,
     no_answer_root,
 )
@@ -90,8 +91,8 @@ class HeldQuestion:
     candidate: NoAnswerCandidate
     item: GoldenItem | None
     """The frozen item; None for one that is still open."""
-    unknown: bool = False
-    """True where not every document could be asked before."""
+    unknown: NoAnswerDraft | None = None
+    """The draft as it was held, where not every document could be asked before."""
 
 
 @dataclass
@@ -131,7 +132,7 @@ def held_questions(
     for draft in held:
         if draft.root_id not in there:
             candidate = _minimal(draft)
-            found.append(HeldQuestion(candidate.id, candidate, None, unknown=True))
+            found.append(HeldQuestion(candidate.id, candidate, None, draft))
             there.add(draft.root_id)
     return found
 
@@ -154,12 +155,19 @@ def settle_questions(
         if each.candidate.id in dropped:
             why = ""
         if why:
-            result.to_ask.append(draft_of(now))
+            result.to_ask.append(_to_ask(each.unknown or draft_of(now), kb, source_version))
         else:
             result.carried.append(_shown_as_now(now, texts))
         told = why or (DROPPED if each.candidate.id in dropped else NOTHING_NEAR)
         result.items.append(_row(each, Outcome.ASKED_AGAIN if why else Outcome.CARRIED, told, baseline))
     return result
+
+
+def _to_ask(draft: NoAnswerDraft, kb: KbNow, source_version: str) -> NoAnswerDraft:
+    """Return the draft; a confidential document that is not what it was, nobody has looked at."""
+    stale = set(look_at((), [path for path in kb.confidential | kb.confidential_before if not kb.same(path)]))
+    still = tuple(line for line in draft.decided_on if line not in stale)
+    return replace(draft, source_version=source_version, decided_on=still)
 
 
 def _must_ask(held: HeldQuestion, kb: KbNow) -> str:

@@ -226,6 +226,22 @@ def test_what_is_asked_again_keeps_its_refusal_and_id_and_costs_nothing_where_no
     assert len(server.requests) == calls and all(found.replayed for found in done.answers)
 
 
+def test_what_is_asked_again_has_another_id_where_more_speaks_against_it_and_only_then(
+    tmp_path: Path, server: LoopbackServer
+) -> None:
+    settings = settings_for(tmp_path, server)
+    (marked,) = run([no_answer_draft("How is the OMEGA-1 band paid in winter?")], settings).candidates
+    assert marked.confidential == ("secret/bands.md",)
+    again = replace(draft_of(marked), source_version="v2")
+    (same,) = run([again], settings).candidates
+    (seen_more,) = run([replace(again, decided_on=(*again.decided_on, "b.md: x"))], settings).candidates
+    assert same.id == seen_more.id == marked.id
+    (changed,) = run([replace(again, decided_on=())], settings).candidates
+    assert changed.id != marked.id and changed.confidential == marked.confidential, "the document is another by now"
+    (plain,) = run([replace(again, decided_id="c-0", decided_on=())], settings).candidates
+    assert plain.id == marked.id
+
+
 WINDOW = shown_windows(outline("# Pay\n\nIt is 12 crowns.\n\nPaid on Friday.\n"), Settings())[0]
 
 

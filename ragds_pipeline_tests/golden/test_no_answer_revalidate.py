@@ -131,6 +131,10 @@ def test_what_people_were_told_to_look_at_must_be_as_it_was() -> None:
     assert not settle(held(partly, near_secret), same).to_ask
     changed = kb(texts, fresh=[30], secret=["secret.md"], secret_before=["secret.md"])
     assert [d.question for d in settle(held(partly, near_secret), changed).to_ask] == [LOCKERS]
+    secret_changed = kb(texts, fresh=[31], secret=["secret.md"], secret_before=["secret.md"])
+    (again,) = settle(held(partly, near_secret), secret_changed).to_ask
+    assert (again.decided_id, again.decided_on) == (near_secret.id, ()), "nobody has looked at it as it is now"
+    assert settle(held(partly), changed).to_ask[0].decided_on == ("half.md: a",), "the same sentence is the same"
     open_now = kb(texts, secret_before=["secret.md"])
     assert [d.question for d in settle(held(partly, near_secret), open_now).to_ask] == [PARKING]
     gone = kb(RULES, status={"half.md": "removed"})
@@ -172,7 +176,7 @@ def test_what_is_held_frozen_open_changed_and_unknown() -> None:
     found = held_questions(
         [item], [kept, waiting, gone, changed], [unknown], [gone.id], [registered(item, kept.root_id)], []
     )
-    assert [(h.id, h.candidate.id, h.unknown) for h in found] == [
+    assert [(h.id, h.candidate.id, h.unknown is not None) for h in found] == [
         ("n-0001", with_own.id, False), (waiting.id, waiting.id, False), (found[2].id, found[2].id, True),
     ]  # fmt: skip
     assert found[0].candidate.answer == other and found[0].candidate.nearest == kept.nearest

@@ -13,6 +13,7 @@ import dagster as dg
 import pytest
 
 from ragds_pipeline import runs
+from ragds_pipeline.golden.comparison import compared
 from ragds_pipeline.records import ChangelogRow, CostRow, Drop, FunnelStep, PlanRow, RevalidatedItem
 from ragds_pipeline.records_no_answer import NoAnswerCandidate
 from ragds_pipeline.summary import summary
@@ -158,6 +159,8 @@ def test_what_a_changed_document_answers_is_dropped_with_the_place(loop: Loop) -
         }
     assert changes[id_].change == "dropped" and changes[id_].why.startswith("answered_in_kb: en/pay.md")
     assert {row.change for row in changes.values()} <= {"dropped", "carried", "rechecked"}
+    compared_rows = {row.id: row.change for row in compared(loop.run.settings.data_dir / "golden")[2]}
+    assert compared_rows[id_] == "dropped" and compared_rows.keys() >= before.keys()
 
 
 def test_what_is_answered_in_part_now_goes_to_people_and_comes_back_under_its_id(loop: Loop) -> None:
