@@ -73,7 +73,8 @@ def is_right(row: Judged, event: AnchorEvent) -> bool:
     if row["verdict"] == "gone" or event.new_document_path != row["new_path"]:
         return False
     shared = min(event.new_end_char, row["new_end"]) - max(event.new_start_char, row["new_start"])
-    return shared > 0.5 * (max(event.new_end_char, row["new_end"]) - min(event.new_start_char, row["new_start"]))
+    whole = max(event.new_end_char, row["new_end"]) - min(event.new_start_char, row["new_start"])
+    return bool(shared > 0.5 * whole)
 
 
 def test_what_carries_is_at_its_place_and_says_the_same() -> None:

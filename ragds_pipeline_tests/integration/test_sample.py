@@ -10,9 +10,20 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from ragds_pipeline import runs
+from ragds_pipeline.backfill import from_folder
 from ragds_pipeline.claude import Claude
 from ragds_pipeline.claude.backends.file import read_results
-from ragds_pipeline.records import AskedRow, Candidate, Decision, Drop, FunnelStep, PlanRow
+from ragds_pipeline.records import (
+    AskedRow,
+    Candidate,
+    ChangelogRow,
+    Decision,
+    Drop,
+    FunnelStep,
+    PlanRow,
+    RevalidatedItem,
+)
 from ragds_pipeline.why import why
 from ragds_pipeline_tests.projects import REPOSITORY, ProjectRun
 
@@ -36,15 +47,30 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProjectRun]:
         yield run
 
 
-def recorded_sheets(root: Path) -> dict[str, object]:
-    sheets = [str(path) for path in sorted((root / "data/recorded/decisions").glob("*.csv"))]
+def recorded_sheets(root: Path, version: str = "2026-10-01") -> dict[str, object]:
+    sheets = [str(path) for path in sorted((root / "data/recorded/decisions").glob(f"*{version}*.csv"))]
     assert sheets
     return {"review_decisions": {"config": {"sheets": sheets, "reviewer": "sample reviewer"}}}
 
 
-def test_every_request_has_its_recording_and_every_recording_its_request(sample: ProjectRun) -> None:
+@pytest.fixture(scope="module")
+def revised(sample: ProjectRun) -> ProjectRun:
+    """The sample after the handbook was revised: its second golden set."""
+    run = ProjectRun(sample.root, sample.instance)
+    state = from_folder(sample.settings, sample.instance, REPOSITORY / "examples/kb-next")
+    run.version = state.source_version
+    for job, ops in (("revision_job", None), ("freeze_job", recorded_sheets(run.root, run.version))):
+        outcome = runs.execute(run.config, job, run.version, run.instance, ops=ops)
+        assert outcome.success and not outcome.failed_checks, (outcome.errors, outcome.failed_checks)
+    return run
+
+
+def test_every_request_has_its_recording_and_every_recording_its_request(
+    sample: ProjectRun, revised: ProjectRun
+) -> None:
     # A prompt that changed without new recordings stops the run in the fixture; a recording left over shows here.
-    asked = sample.rows("draft_requests", AskedRow) + sample.rows("top_up_requests", AskedRow)
+    asked = [row for run in (sample, revised) for row in run.rows("draft_requests", AskedRow)]
+    asked += [row for run in (sample, revised) for row in run.rows("top_up_requests", AskedRow)]
     recorded = {key for key, _ in read_results(sample.root / "data/recorded/replies")}
     door = Claude(sample.settings)
     used = {row["key"] for row in door.ledger.rows()}
@@ -114,6 +140,24 @@ def test_the_same_inputs_give_the_same_bytes_anywhere(sample: ProjectRun, tmp_pa
             assert (one / name).read_bytes() == (two / name).read_bytes(), name
         other.must("freeze_job", ops=recorded_sheets(root))
         assert len(other.snapshots()) == 1, "the same again makes no new snapshot"
+
+
+def test_the_revision_tells_what_went_stale_and_keeps_the_rest(sample: ProjectRun, revised: ProjectRun) -> None:
+    items = {
+        item.id: item for item in revised.rows("revalidated_items", RevalidatedItem) if item.member == "golden_set"
+    }
+    before, after = ({item["id"]: item for item in run.golden()} for run in (sample, revised))
+    assert items.keys() == before.keys()
+    stale = {id_ for id_, item in items.items() if item.outcome == "to_people"}
+    told = " ".join(item.diff for item in items.values() if item.id in stale)
+    assert "[-38-]{+35+}" in told and "[-１４-]{+１２+}" in told, "an amount and a full-width deadline changed"
+    moved = {item.now_document_path for item in items.values() if item.rung == "relocated"}
+    assert moved == {"procurement.md", "security/incident-runbook.md"}, "a section that moved, and a file renamed"
+    for id_ in before.keys() - stale:
+        assert after[id_]["question"] == before[id_]["question"] and after[id_]["split"] == before[id_]["split"]
+    changes = {row.id: row for row in revised.rows("changelog", ChangelogRow)}
+    assert {changes[id_].change for id_ in stale} <= {"rechecked", "dropped", "waiting"}
+    assert (revised.snapshots()[-1] / "changelog.md").exists()
 
 
 def test_a_prompt_without_its_recording_stops_with_the_number_and_the_cost(tmp_path: Path) -> None:
