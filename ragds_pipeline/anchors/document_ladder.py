@@ -19,7 +19,7 @@ from ragds_pipeline.anchors.reasons import AMBIGUOUS, COPY, EDITED, LOST, MEANIN
 from ragds_pipeline.anchors.reformatted import says_the_same
 from ragds_pipeline.anchors.surroundings import Surroundings
 from ragds_pipeline.anchors.told_apart import Copy, best_side, context_score, owners, told_apart
-from ragds_pipeline.anchors.view import TextView, key_slice
+from ragds_pipeline.anchors.view import TextView, caseless_words, key_slice
 from ragds_pipeline.anchors.word_diff import word_diff
 from ragds_pipeline.records import Place, Rung
 from ragds_pipeline.spans.locate import MIN_KEY_CHARS
@@ -35,6 +35,7 @@ than once in their own document, so that one hit may be chance (reference, secti
 CERTAIN_CONTEXT = 0.5
 LIKELY = 0.75
 """From this likeness on, an edited place in the same document is preferred to a search elsewhere."""
+_TELLING_WORD = 5
 LEAST_LIKELY = 0.5
 """Below this likeness no place is proposed."""
 
@@ -87,6 +88,8 @@ class DocumentLadder:
                 return self.judge(span, Copy(self.new.path, self.new.text, *between))
             if Indel.normalized_similarity(span.content, self.new.text[slice(*between)]) >= LIKELY:
                 return None  # it was edited where it stands
+        if not self._may_read_the_same(was):
+            return None
         key = key_slice(self.old.loose, *was)
         if len(key) < MIN_KEY_CHARS:
             return None
@@ -96,6 +99,20 @@ class DocumentLadder:
             news = [Copy(self.new.path, self.new.text, *place) for place in self.new.loose.find(key)]
             known = self._loose[key] = self._with_owners(olds, news)
         return self._chosen(span, *known)
+
+    def _may_read_the_same(self, was: Range) -> bool:
+        """Whether every longer ASCII word of a span stands in the new text: else its key cannot, and need not be made.
+
+        Words at the ends are left out, as the span may begin or end inside of one.
+        """
+        words = self.old.plain(*was).split()[1:-1]
+        return all(
+            word in self.new.words
+            for each in words
+            if each.isascii()
+            for word in caseless_words(each)
+            if len(word) >= _TELLING_WORD
+        )
 
     @staticmethod
     def _with_owners(olds: list[Copy], news: list[Copy]) -> _Copies:

@@ -5,6 +5,8 @@ What belongs here: keys, layout, fences, sections of a whole text. What does not
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -14,7 +16,7 @@ import numpy as np
 
 from ragds_pipeline.anchors.markup import KEPT, Markup, comments, fences, markup
 from ragds_pipeline.anchors.reading import plain, tokens
-from ragds_pipeline.spans.match_key import LENIENT, STRICT, MatchKey, match_key
+from ragds_pipeline.spans.match_key import LENIENT, STRICT, MatchKey, is_dropped, match_key
 
 SectionRange = tuple[int, int, int]
 """``(start_char, body_start_char, end_char)`` of a section: its heading, then its body, sub-sections included."""
@@ -47,6 +49,11 @@ class TextView:
         kept = kinds[key.offsets] == KEPT
         points = np.frombuffer(key.key.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)[kept]
         return MatchKey(LENIENT, self.text, points.tobytes().decode("utf-32-le", "surrogatepass"), key.offsets[kept])
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the text, caseless, with the forms of characters folded."""
+        return caseless_words(self.text)
 
     @cached_property
     def is_markdown(self) -> bool:
@@ -121,6 +128,16 @@ class TextView:
     def reading(self, start: int, end: int) -> list[str]:
         """Return the tokens of a stretch as it is read."""
         return tokens(self.plain(start, end))
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def caseless_words(text: str) -> frozenset[str]:
+    """Return the words of a text as the lenient key folds them; soft hyphens and the like do not part words."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", "".join(char for char in text if not is_dropped(char) or char.isspace()))
+    return frozenset(_WORD.findall(text.casefold()))
 
 
 def _lies_in(ranges: Sequence[tuple[int, int]], at: int) -> bool:
