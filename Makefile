@@ -10,7 +10,7 @@ export PYTHONUTF8 := 1
 export DAGSTER_DISABLE_TELEMETRY := 1
 unexport PYTHONPATH
 
-.PHONY: demo test ui checks lint docs clean
+.PHONY: demo test walk ui checks lint docs clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/ragds demo
@@ -23,6 +23,9 @@ checks: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2
+
+walk: $(VENV)/.installed-dev
+	RAGDS_BROWSER=1 $(BIN)/python -m pytest ragds_pipeline_tests/integration/test_ui_walk.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
