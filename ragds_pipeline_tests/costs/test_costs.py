@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ragds_pipeline.claude.database import replies
 from ragds_pipeline.claude.ledger import Ledger, ledger_url
 from ragds_pipeline.claude.spending import books_of, total
-from ragds_pipeline.records import Candidate, CostRow, Drop, ItemCostRow, SpentRow
+from ragds_pipeline.records import AskedRow, Candidate, CostRow, Drop, ItemCostRow, SpentRow
 from ragds_pipeline.summary import summary
 from ragds_pipeline_tests.costs.judging import answer_and_judge
 from ragds_pipeline_tests.loopback import LoopbackServer
@@ -133,8 +133,10 @@ def test_another_revision_pays_only_for_what_changed(run: ProjectRun, server: Lo
         books = books_of(run.settings, run.version)
         assert books is not None and not books.faults() and run.version != old
         whole = total(books.calls)
-        assert whole.calls - whole.replayed == server.calls - before > 0 < whole.replayed
-        assert 0 < whole.paid_usd < whole.cost_usd and whole.paid_usd == books.replies_usd
+        # What has not changed is not even asked again, so nothing of it is replayed.
+        assert whole.calls - whole.replayed == server.calls - before > 0
+        assert {row.document_path for row in run.rows("draft_requests", AskedRow)} == {"alpha.md"}
+        assert 0 < whole.paid_usd <= whole.cost_usd and whole.paid_usd == books.replies_usd
     finally:
         alpha.write_text(text, encoding="utf-8")
 
