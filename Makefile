@@ -22,7 +22,7 @@ checks: $(VENV)/.installed
 	@$(BIN)/ragds checks $(CHECKS)
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 walk: $(VENV)/.installed-dev
 	RAGDS_BROWSER=1 $(BIN)/python -m pytest ragds_pipeline_tests/integration/test_ui_walk.py

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import sqlalchemy as sa
 import yaml
 
 from ragds_pipeline import runs
@@ -77,10 +79,35 @@ class ProjectRun:
 
 
 @contextmanager
+def ephemeral_instance() -> Iterator[dg.DagsterInstance]:
+    """Make a Dagster instance in memory that keeps its connections: a run asks it thousands of times."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        engines = [_keep_open(instance.event_log_storage, "_connect"), _keep_open(instance.run_storage, "connect")]
+        yield instance
+        for engine in engines:
+            engine.dispose()
+
+
+def _keep_open(store: Any, name: str) -> sa.Engine:
+    engine = sa.create_engine(
+        store._engine.url, poolclass=sa.QueuePool, pool_size=1, connect_args={"check_same_thread": False}
+    )
+    lock = threading.RLock()
+
+    @contextmanager
+    def connect() -> Iterator[sa.Connection]:
+        with lock, engine.begin() as connection:
+            yield connection
+
+    setattr(store, name, connect)
+    return engine
+
+
+@contextmanager
 def project(root: Path, kb: Path, **settings: Any) -> Iterator[ProjectRun]:
     """Make a project over the documents in ``kb`` and give its instance up at the end."""
     root.mkdir(parents=True, exist_ok=True)
     given = {"kb": {"path": str(kb)}, "review": {"reviewer": "test"}, **settings}
     (root / "ragds.yaml").write_text(yaml.safe_dump(given), encoding="utf-8")
-    with dg.DagsterInstance.ephemeral() as instance:
+    with ephemeral_instance() as instance:
         yield ProjectRun(root, instance)

@@ -10,12 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ragds_pipeline.claude.admission import Admission
-from ragds_pipeline.claude.backends.api import Callbacks, call_all
-from ragds_pipeline.claude.backends.batch import collect_batches, run_batches
 from ragds_pipeline.claude.backends.file import ResultsTally, read_results, write_requests
 from ragds_pipeline.claude.batch_store import BatchStore
 from ragds_pipeline.claude.budget import Budget
-from ragds_pipeline.claude.capabilities import check_models, stop_on_problems
 from ragds_pipeline.claude.clients import API_KEY, credentials
 from ragds_pipeline.claude.estimate import Estimate, ceiling, estimate
 from ragds_pipeline.claude.forecast import forecast
@@ -171,6 +168,8 @@ class Claude:
         if backend != self._settings.backend:
             self._say(f"{len(missing)} requests go as a batch: half the price, most done within the hour")
         if settings.check_models and settings.provider == "anthropic":
+            from ragds_pipeline.claude.capabilities import check_models, stop_on_problems
+
             longest = max(int(request.params["max_tokens"]) for request in missing)
             for warning in stop_on_problems(check_models(settings, api_key, longest, self._answering)):
                 self._say(warning)
@@ -239,6 +238,10 @@ class _Exchange:
 
     def send(self, requests: list[Request], api_key: str) -> None:
         """Hand the requests to the configured backend."""
+        # Here and not above: the SDK takes seconds to load, and whoever only replays has no use for it.
+        from ragds_pipeline.claude.backends.api import Callbacks, call_all
+        from ragds_pipeline.claude.backends.batch import collect_batches, run_batches
+
         store, say = BatchStore(self._claude.ledger.engine), self._claude._say
         if self._settings.backend == "batch":
             run_batches(

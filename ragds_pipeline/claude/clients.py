@@ -6,16 +6,18 @@ import importlib.util
 import os
 import ssl
 from functools import cache
-from typing import Any
-
-import anthropic
-import httpx2
+from typing import TYPE_CHECKING, Any
 
 from ragds_pipeline.config import ClaudeSettings, ConfigError
 
+# The SDK takes seconds to load, and most processes (a UI, a status, a replay) never send anything.
+if TYPE_CHECKING:
+    import anthropic
+
+    Client = anthropic.AsyncAnthropic | anthropic.AsyncAnthropicBedrock | anthropic.AsyncAnthropicVertex
+
 API_KEY = "ANTHROPIC_API_KEY"
 
-Client = anthropic.AsyncAnthropic | anthropic.AsyncAnthropicBedrock | anthropic.AsyncAnthropicVertex
 
 _NEEDS = {"bedrock": "boto3", "vertex": "google.auth"}
 
@@ -26,6 +28,8 @@ def open_client(settings: ClaudeSettings, api_key: str) -> Client:
     Raises:
         ConfigError: If the provider's extra is not installed, or its region or project is not set.
     """
+    import anthropic
+
     if settings.provider != "anthropic":
         _check_extra(settings.provider)
     http = anthropic.DefaultAsyncHttpxClient(verify=_tls(), timeout=settings.timeout_s)
@@ -44,6 +48,8 @@ def open_client(settings: ClaudeSettings, api_key: str) -> Client:
 
 @cache
 def _tls() -> ssl.SSLContext:
+    import httpx2
+
     # Reading the certificates takes longer than ten calls, and every client of a run would do it again.
     return httpx2.create_ssl_context()
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import anthropic
-import httpx2
-
 from ragds_pipeline.claude.pricing import PriceTable
 from ragds_pipeline.claude.requests import Request, Usage
 
 if TYPE_CHECKING:
+    import anthropic
+
     from ragds_pipeline.claude.caching import CachePlan
 
 CHARS_PER_TOKEN = 3.0
@@ -135,6 +134,9 @@ def ceiling(request: Request, prices: PriceTable, batch: bool = False, caching: 
 
 
 def _count(client: anthropic.Anthropic, request: Request) -> int | None:
+    import anthropic
+    import httpx2
+
     body: dict[str, Any] = {name: value for name, value in request.params.items() if name in _COUNTED}
     try:
         tokens = client.messages.count_tokens(**body).input_tokens

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import anthropic
-
 from ragds_pipeline.claude.caching import plan_caching
 from ragds_pipeline.claude.estimate import Estimate, count_sample, estimate
 from ragds_pipeline.claude.pricing import PriceTable
@@ -35,6 +33,8 @@ def forecast(
     caching = plan_caching(requests, "1h" if batch else "5m") if settings.caching else None
     counted: dict[str, float] = {}
     if settings.count_tokens and api_key and settings.backend != "file" and requests:
+        import anthropic  # only where something is sent: it takes seconds to load
+
         with anthropic.Anthropic(
             api_key=api_key, base_url=settings.base_url, max_retries=1, timeout=_COUNT_TIMEOUT_S
         ) as client:

@@ -5,11 +5,13 @@ The counting is done by DuckDB over the tables in memory, the report for people 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pandas as pd
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _QUERY = """
 with planned as (

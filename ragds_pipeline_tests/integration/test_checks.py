@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import dagster as dg
 import pytest
 
 from ragds_pipeline.cli import main
@@ -26,7 +25,7 @@ from ragds_pipeline.kb.assets import folder_revision
 from ragds_pipeline.kb.current import current
 from ragds_pipeline.kb.git_state import GitFailed, find_commit
 from ragds_pipeline_tests.integration.test_sample import copy_sample, recorded_sheets
-from ragds_pipeline_tests.projects import REPOSITORY, ProjectRun
+from ragds_pipeline_tests.projects import REPOSITORY, ProjectRun, ephemeral_instance
 
 SNAPSHOT = "data/golden/2026-10-01/snapshot-0001"
 
@@ -34,7 +33,7 @@ SNAPSHOT = "data/golden/2026-10-01/snapshot-0001"
 @pytest.fixture(scope="module")
 def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = copy_sample(tmp_path_factory.mktemp("frozen") / "project")
-    with dg.DagsterInstance.ephemeral() as instance:
+    with ephemeral_instance() as instance:
         run = ProjectRun(root, instance)
         run.must()
         run.must("freeze_job", ops=recorded_sheets(root))
@@ -99,7 +98,7 @@ def test_a_broken_golden_item_is_named_with_file_and_line(root: Path, capsys: py
 def test_the_plain_dagster_command_fails_on_errors_and_passes_on_warnings(root: Path) -> None:
     for name in ("new-notes.pdf", "broken.docx"):
         (root / "kb" / name).write_bytes(b"not what its name says")  # a warning: kb_issues
-    with dg.DagsterInstance.ephemeral() as instance:
+    with ephemeral_instance() as instance:
         job = build_defs(root / "ragds.yaml").resolve_job_def("checks_job")
         assert job.execute_in_process(instance=instance, raise_on_error=False).success
     passage = items(root)[0]["passages"][0]

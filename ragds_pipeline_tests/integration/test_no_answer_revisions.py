@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
 import pytest
 
 from ragds_pipeline import runs
@@ -20,7 +19,7 @@ from ragds_pipeline.summary import summary
 from ragds_pipeline.why import why
 from ragds_pipeline_tests.loopback import LoopbackServer
 from ragds_pipeline_tests.no_answer import Model, write_kb
-from ragds_pipeline_tests.projects import ProjectRun, project
+from ragds_pipeline_tests.projects import ProjectRun, ephemeral_instance, project
 
 WORTH = "What is THETA-1 worth in Cork?"
 MISSES = {
@@ -105,7 +104,7 @@ def loop(frozen: tuple[Path, LoopbackServer], tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
     root, server = frozen
     shutil.copytree(root, tmp_path / "project")
-    with dg.DagsterInstance.ephemeral() as instance:
+    with ephemeral_instance() as instance:
         run = ProjectRun(tmp_path / "project", instance)
         run.version = runs.register_current(run.settings, instance)
         yield Loop(run, server)

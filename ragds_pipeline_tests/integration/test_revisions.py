@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import dagster as dg
 import pytest
 
 from ragds_pipeline import runs
@@ -27,7 +26,7 @@ from ragds_pipeline.records import (
 from ragds_pipeline.review.rows import ReviewRow
 from ragds_pipeline_tests.answering import answer_questions
 from ragds_pipeline_tests.loopback import LoopbackServer
-from ragds_pipeline_tests.projects import ProjectRun, project
+from ragds_pipeline_tests.projects import ProjectRun, ephemeral_instance, project
 
 SUBJECTS = ["travel", "parking", "laptops", "visitors", "training", "lunch"]
 
@@ -80,7 +79,7 @@ def loop(frozen: tuple[Path, LoopbackServer], tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
     root, server = frozen
     shutil.copytree(root, tmp_path / "project")
-    with dg.DagsterInstance.ephemeral() as instance:
+    with ephemeral_instance() as instance:
         run = ProjectRun(tmp_path / "project", instance)
         run.version = runs.register_current(run.settings, instance)
         yield Loop(run, server)

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import dagster as dg
 import pytest
 
 from ragds_pipeline import runs
@@ -25,7 +24,7 @@ from ragds_pipeline.records import (
     RevalidatedItem,
 )
 from ragds_pipeline.why import why
-from ragds_pipeline_tests.projects import REPOSITORY, ProjectRun
+from ragds_pipeline_tests.projects import REPOSITORY, ProjectRun, ephemeral_instance
 
 
 def copy_sample(root: Path) -> Path:
@@ -40,7 +39,7 @@ def copy_sample(root: Path) -> Path:
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProjectRun]:
     root = copy_sample(tmp_path_factory.mktemp("sample") / "project")
-    with dg.DagsterInstance.ephemeral() as instance:
+    with ephemeral_instance() as instance:
         run = ProjectRun(root, instance)
         run.must()
         run.must("freeze_job", ops=recorded_sheets(root))
@@ -129,7 +128,7 @@ def test_the_funnel_tells_the_whole_story(sample: ProjectRun) -> None:
 
 def test_the_same_inputs_give_the_same_bytes_anywhere(sample: ProjectRun, tmp_path: Path) -> None:
     root = copy_sample(tmp_path / "elsewhere")
-    with dg.DagsterInstance.ephemeral() as instance:
+    with ephemeral_instance() as instance:
         other = ProjectRun(root, instance)
         other.must()
         other.must("freeze_job", ops=recorded_sheets(root))
@@ -164,7 +163,7 @@ def test_a_prompt_without_its_recording_stops_with_the_number_and_the_cost(tmp_p
     root = copy_sample(tmp_path / "changed")
     text = (root / "kb" / "procurement.md").read_text(encoding="utf-8")
     (root / "kb" / "procurement.md").write_text(text.replace("EUR 36", "EUR 37"), encoding="utf-8")
-    with dg.DagsterInstance.ephemeral() as instance:
+    with ephemeral_instance() as instance:
         run = ProjectRun(root, instance)
         outcome = run.run()
         assert not outcome.success

@@ -15,16 +15,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragds_pipeline.claude.backends.attempt import Arrived, attempt
 from ragds_pipeline.claude.caching import NO_CACHING, plan_caching
-from ragds_pipeline.claude.clients import Client, open_client
+from ragds_pipeline.claude.clients import open_client
 from ragds_pipeline.claude.estimate import EXPECTED_OUTPUT_TOKENS, prompt_tokens
 from ragds_pipeline.claude.rate import Limits, Pacer
 from ragds_pipeline.claude.requests import STOPS_THE_RUN, Failure, FailureReason, Request, Usage
 from ragds_pipeline.claude.retry import Trouble, backoff, trouble
 from ragds_pipeline.config import ClaudeSettings
+
+if TYPE_CHECKING:
+    from ragds_pipeline.claude.clients import Client
 
 T = TypeVar("T")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ragds_pipeline.claude.clients import Client
+if TYPE_CHECKING:
+    from ragds_pipeline.claude.clients import Client
 
 STREAM_ABOVE_TOKENS = 16_000
 """The SDK refuses plain calls from 21,334 output tokens on, and long silent connections are cut on the way."""
