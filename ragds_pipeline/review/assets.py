@@ -21,7 +21,7 @@ from ragds_pipeline.resources import Project, kb_revisions
 from ragds_pipeline.review.decision_log import DecisionLog
 from ragds_pipeline.review.importing import ReviewState, SheetImport, import_sheets
 from ragds_pipeline.review.no_answer import BothSets
-from ragds_pipeline.review.queue import judges_say, review_rows, still_open, with_failure
+from ragds_pipeline.review.queue import evidence_paths, judges_say, review_rows, still_open, with_failure
 from ragds_pipeline.review.recheck import RECHECK, RECHECK_GUIDE, look_rows, recheck_rows
 from ragds_pipeline.review.resolve import resolve
 from ragds_pipeline.review.rows import RECHECK_COLUMNS, ReviewRow
@@ -66,8 +66,9 @@ def review_queue(
     audit = audited(_drops(judge_drops, top_up_drops), settings.review, {candidate.id for candidate in found})
     to_audit = [candidate for candidate in audit if candidate.id not in decisions]
     unsettled = [c for c in found if c.id not in decisions or decisions[c.id].keep == Keep.FIX] + to_audit
-    to_look_at = {item.now_document_path for item in came_over if item.look}
-    outlines = load_outlines(kb_documents, kb_passages, {c.document_path for c in unsettled} | to_look_at)
+    look = {item.now_candidate_id for item in came_over if item.look}
+    to_look_at = [candidate for candidate in found if candidate.id in look]
+    outlines = load_outlines(kb_documents, kb_passages, evidence_paths([*unsettled, *to_look_at]))
     resolved = resolve(found, decisions, outlines, shareable_texts(kb_documents), settings.filters)
     queue = still_open([*found, *to_audit], resolved.closed)
     said = judges_say(to_records(Verdict, verdicts))
@@ -189,7 +190,7 @@ def _state(
     decisions: Mapping[str, Decision],
 ) -> ReviewState:
     shown = [*candidates, *audit]
-    outlines = load_outlines(documents, passages, {candidate.document_path for candidate in shown})
+    outlines = load_outlines(documents, passages, evidence_paths(shown))
     rows = review_rows(shown, outlines, settings.review.context_chars)
     by_id = {c.id: c for c in candidates}
     return ReviewState(by_id, rows, outlines, shareable_texts(documents), settings.filters, decisions)

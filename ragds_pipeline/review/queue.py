@@ -36,8 +36,10 @@ def judges_say(verdicts: Iterable[Verdict]) -> dict[str, str]:
     return {id_: "\n\n".join(each) for id_, each in said.items()}
 
 
-def review_row(candidate: Candidate, outline: Outline, context_chars: int, judges: str = "") -> ReviewRow:
-    """Return the row of one candidate; ``outline`` is that of its document, ``judges`` what split votes said."""
+def review_row(
+    candidate: Candidate, outlines: Mapping[str, Outline], context_chars: int, judges: str = ""
+) -> ReviewRow:
+    """Return the row of one candidate; ``outlines`` hold its documents, ``judges`` is what split votes said."""
     return ReviewRow(
         id=candidate.id,
         chunk_id=candidate.chunk_id,
@@ -45,28 +47,25 @@ def review_row(candidate: Candidate, outline: Outline, context_chars: int, judge
         question=candidate.question,
         answer=candidate.answer,
         evidence=tuple(e.content for e in candidate.evidence),
-        context=_context(candidate, outline, context_chars),
+        context=_context(candidate, outlines, context_chars),
         judges=judges,
     )
 
 
-def _context(candidate: Candidate, outline: Outline, width: int) -> str:
+def evidence_paths(candidates: Iterable[Candidate]) -> set[str]:
+    """Return the documents that evidence of ``candidates`` stands in."""
+    return {span.document_path for candidate in candidates for span in candidate.evidence}
+
+
+def _context(candidate: Candidate, outlines: Mapping[str, Outline], width: int) -> str:
     """Return where the evidence stands (path and headings) and the text around it, spans between brackets.
 
-    Windows that touch become one, so that nothing is shown twice.
+    Spans of one document stand together, that of the first span first.
     """
-    text = outline.text
-    windows: list[tuple[int, int, list[Evidence]]] = []
+    by_document: dict[str, list[Evidence]] = {}
     for span in candidate.evidence:
-        start, end = max(0, span.start_char - width), min(len(text), span.end_char + width)
-        if windows and start <= windows[-1][1]:
-            first, _, spans = windows.pop()
-            windows.append((first, end, [*spans, span]))
-        else:
-            windows.append((start, end, [span]))
-    headings = " › ".join(outline.passage_at(candidate.evidence[0].start_char).heading_path)
-    parts = [f"{candidate.document_path}: {headings}" if headings else candidate.document_path]
-    parts += [_marked(text, start, end, spans) for start, end, spans in windows]
+        by_document.setdefault(span.document_path, []).append(span)
+    parts = [part for path, spans in by_document.items() for part in _windows(outlines[path], spans, width)]
     for span in candidate.evidence:
         if span.alternatives:
             others = ", ".join(sorted({place.document_path for place in span.alternatives}))
@@ -74,10 +73,30 @@ def _context(candidate: Candidate, outline: Outline, width: int) -> str:
     return "\n\n".join(parts)
 
 
+def _windows(outline: Outline, evidence: Iterable[Evidence], width: int) -> list[str]:
+    """Return path and headings, then the text around each span; windows that touch are one: nothing is shown twice."""
+    text = outline.text
+    windows: list[tuple[int, int, list[Evidence]]] = []
+    for span in sorted(evidence, key=lambda each: (each.start_char, each.end_char)):
+        start, end = max(0, span.start_char - width), min(len(text), span.end_char + width)
+        if windows and start <= windows[-1][1]:
+            first, last, spans = windows.pop()
+            windows.append((first, max(last, end), [*spans, span]))
+        else:
+            windows.append((start, end, [span]))
+    headings = " › ".join(outline.passage_at(windows[0][2][0].start_char).heading_path)
+    return [f"{outline.path}: {headings}" if headings else outline.path] + [
+        _marked(text, *window) for window in windows
+    ]
+
+
 def _marked(text: str, start: int, end: int, spans: Sequence[Evidence]) -> str:
     shown, at = ["…"] if start else [], start
     for span in spans:
-        shown += [text[at : span.start_char], OPEN_MARK, span.content, CLOSE_MARK]
+        if span.end_char <= at:
+            continue  # it lies within the one before
+        begin = max(at, span.start_char)
+        shown += [text[at:begin], OPEN_MARK, text[begin : span.end_char], CLOSE_MARK]
         at = span.end_char
     return "".join([*shown, text[at:end], "…" if end < len(text) else ""])
 
@@ -86,7 +105,7 @@ def review_rows(
     candidates: Iterable[Candidate], outlines: Mapping[str, Outline], context_chars: int, said: Mapping[str, str] = {}
 ) -> dict[str, ReviewRow]:
     """Return the rows of all candidates by id, in their order; ``said`` as :func:`judges_say` returns it."""
-    return {c.id: review_row(c, outlines[c.document_path], context_chars, said.get(c.id, "")) for c in candidates}
+    return {c.id: review_row(c, outlines, context_chars, said.get(c.id, "")) for c in candidates}
 
 
 def with_failure(row: ReviewRow, decision: Decision, failure: Drop) -> ReviewRow:

@@ -73,7 +73,7 @@ def look_rows(
         carried = item.outcome in (Outcome.CARRIED, Outcome.REANCHORED)
         candidate = by_id.get(item.now_candidate_id)
         if candidate is not None and item.look and carried and item.member == FROZEN:
-            row = review_row(candidate, outlines[candidate.document_path], context_chars)
+            row = review_row(candidate, outlines, context_chars)
             rows.append(_completed(row, item, CARRIED_OVER))
     return rows
 
