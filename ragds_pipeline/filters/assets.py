@@ -21,9 +21,10 @@ from ragds_pipeline.candidates.assets import (
 from ragds_pipeline.candidates.prompts import code_version, load_prompt
 from ragds_pipeline.candidates.revision_plan import open_plan
 from ragds_pipeline.claude import RepliesMissing
-from ragds_pipeline.config import ConfigError, Settings
-from ragds_pipeline.filters.claude_filter import Judged, apply_verdicts, ask_about, enabled_judges
+from ragds_pipeline.config import ConfigError
+from ragds_pipeline.filters.claude_filter import Judged, enabled_judges
 from ragds_pipeline.filters.code_filter import code_filter
+from ragds_pipeline.filters.in_parts import Tally, passing, verdicts_in_parts
 from ragds_pipeline.filters.judges import CLOSED_BOOK, JUDGES, PROMPTS, Judge, cached_rubric, rubric
 from ragds_pipeline.filters.top_up import room_for, top_up
 from ragds_pipeline.kb.outline import load_outlines
@@ -113,32 +114,24 @@ def _verdict_asset(judge: Judge, earlier: Sequence[Judge], sentence: str) -> dg.
         context: dg.AssetExecutionContext, project: Project, first_candidates: pa.Table, **tables: pa.Table
     ) -> dg.MaterializeResult[pa.Table]:
         settings = project.settings()
-        left = to_records(Candidate, first_candidates)
-        for each in earlier:
-            left = _passing(each, left, to_records(Verdict, tables[f"{each.name}_verdicts"]), settings).candidates
         if judge not in enabled_judges(settings):
             off: Facts = {"asked": 0, "note": f"{judge.name} is not in filters.judges.enabled (ragds.yaml)"}
             return dg.MaterializeResult(value=to_table(Verdict, []), metadata=off)
         try:
             claude = project.claude(context, settings)
-            found = ask_about(judge, left, claude, settings)
+            before, tally = {each: tables[f"{each.name}_verdicts"] for each in earlier}, Tally()
+            found = verdicts_in_parts(judge, first_candidates, before, claude, settings, tally, context.log.info)
             claude.close()
         except (RepliesMissing, ConfigError) as error:
             raise stopped(error) from error
         facts = {
-            **verdict_facts(left, found),
+            **verdict_facts(tally),
             "rubric in the prompt cache": cached_rubric(judge, settings),
             **cost_facts(claude),
         }
-        return dg.MaterializeResult(value=to_table(Verdict, found), metadata=facts)
+        return dg.MaterializeResult(value=found, metadata=facts)
 
     return verdicts
-
-
-def _passing(judge: Judge, candidates: list[Candidate], verdicts: Sequence[Verdict], settings: Settings) -> Judged:
-    if judge not in enabled_judges(settings):
-        return Judged(candidates)
-    return apply_verdicts(judge, candidates, {verdict.candidate_id: verdict for verdict in verdicts})
 
 
 _SENTENCES = {
@@ -151,26 +144,22 @@ _SENTENCES = {
 VERDICTS = [_verdict_asset(judge, JUDGES[:at], _SENTENCES[judge.name]) for at, judge in enumerate(JUDGES)]
 
 
-def verdict_facts(candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> Facts:
+def verdict_facts(tally: Tally) -> Facts:
     """Return the metadata of a table of verdicts: how many, how they fell, and examples of what did not pass."""
-    questions = {candidate.id: candidate.question for candidate in candidates}
-    voted = [verdict for verdict in verdicts if len(verdict.votes) > 1]
-    flips = sum(len(set(verdict.votes)) > 1 for verdict in voted)
     rows = [
-        {"question": questions[v.candidate_id][:140], "reason": v.reason, "detail": v.detail[:200]}
-        for v in verdicts
-        if v.reason != "ok"
+        {"question": question[:140], "reason": v.reason, "detail": v.detail[:200]} for question, v in tally.examples
     ]
+    voted, flips = tally.voted, tally.flips
     return {
-        "asked": len(verdicts),
-        "passed": sum(verdict.passed for verdict in verdicts),
-        "split, for people": sum(verdict.reason == "split_votes" for verdict in verdicts),
-        "voted on": len(voted),
+        "asked": tally.asked,
+        "passed": tally.passed,
+        "split, for people": tally.split,
+        "voted on": voted,
         "votes that disagreed": flips,
-        "flip rate": f"{flips / len(voted):.0%} of the items voted on" if voted else "nothing was voted on",
-        "model": verdicts[0].model if verdicts else "",
-        "rubric": verdicts[0].prompt_version if verdicts else "",
-        "not passed, or split": markdown_table(rows[:40]),
+        "flip rate": f"{flips / voted:.0%} of the items voted on" if voted else "nothing was voted on",
+        "model": tally.model,
+        "rubric": tally.rubric,
+        "not passed, or split": markdown_table(rows),
     }
 
 
@@ -241,7 +230,7 @@ def topped_up(
     tables = (ambiguity_verdicts, closed_book_verdicts, support_verdicts, class_verdicts)
     judged = Judged(to_records(Candidate, first_candidates))
     for judge, table in zip(JUDGES, tables, strict=True):
-        left = _passing(judge, judged.candidates, to_records(Verdict, table), settings)
+        left = passing(judge, judged.candidates, to_records(Verdict, table), settings)
         judged = Judged(left.candidates, judged.verdicts + left.verdicts, judged.drops + left.drops)
     earlier_drops = to_records(Drop, draft_drops) + to_records(Drop, code_drops) + judged.drops
     texts = shareable_texts(kb_documents)

@@ -14,6 +14,7 @@ from ragds_pipeline.config import ConfigError, Settings
 from ragds_pipeline.filters.assets import verdict_facts
 from ragds_pipeline.filters.claude_filter import judge_all
 from ragds_pipeline.filters.closed_book import answer_request
+from ragds_pipeline.filters.in_parts import Tally
 from ragds_pipeline.filters.judges import AMBIGUITY, CLOSED_BOOK, JUDGES, cached_rubric, judge_request
 from ragds_pipeline.records import Verdict
 from ragds_pipeline_tests.filters.test_judges import candidates, passing
@@ -153,6 +154,9 @@ def test_the_flip_rate_is_that_of_the_items_voted_on() -> None:
     found = candidates(3)
     votes = [("correct",), ("incorrect",) * 3, ("incorrect", "correct", "correct")]
     verdicts = [Verdict(c.id, "support", True, "ok", "r", votes=v) for c, v in zip(found, votes, strict=True)]
-    facts = verdict_facts(found, verdicts)
+    tally, one = Tally(), Tally()
+    tally.add(found, verdicts)
+    facts = verdict_facts(tally)
     assert facts["flip rate"] == "50% of the items voted on" and facts["voted on"] == 2
-    assert verdict_facts(found, verdicts[:1])["flip rate"] == "nothing was voted on"
+    one.add(found, verdicts[:1])
+    assert verdict_facts(one)["flip rate"] == "nothing was voted on"
