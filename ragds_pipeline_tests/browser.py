@@ -1,7 +1,8 @@
 """The Dagster UI as a person uses it, in a real browser: pages, buttons, and what can be read on them.
 
 What belongs here: how to find a thing on a page of Dagster. What a walk does and what it must see is in the walk.
-GraphQL is asked only whether a run has ended; all else goes through the page.
+GraphQL is asked only whether a run has ended; all else goes through the page. The icon of a button is part of its
+accessible name, so that no name here is anchored.
 """
 
 from __future__ import annotations
@@ -115,10 +116,13 @@ class Ui:
             self.page.wait_for_timeout(1000)
         raise AssertionError(f"no run ended within {RUN_PATIENCE_S} s: {self.runs()}")
 
-    def choose_partition(self, job: str, partition: str) -> Locator:
-        """Open a job, press Materialize and choose a partition; return the dialog, ready to launch."""
-        self.open(f"/locations/ragds_pipeline/jobs/{job}")
-        self.page.get_by_role("button", name=re.compile("^Materialize all")).click()
+    def choose_partition(self, what: str, partition: str) -> Locator:
+        """Open a job or group (``jobs/...``, ``asset-groups/...``), press Materialize and choose a partition.
+
+        Returns the dialog, ready to launch.
+        """
+        self.open(f"/locations/ragds_pipeline/{what}")
+        self.page.get_by_role("button", name=re.compile("Materialize all")).click()
         dialog = self.page.locator(".dagster-dialog")
         expect(dialog.get_by_text(re.compile("^Launch runs to materialize"))).to_be_visible()
         dialog.get_by_text("Select a partition or create one").click()
@@ -140,16 +144,16 @@ class Ui:
         """Press Materialize on the page of an asset without partitions; wait for the run."""
         self.open(f"/assets/{asset}", "Description")
         before = set(self.runs())
-        self.page.get_by_role("button", name=re.compile("^Materialize")).first.click()
+        self.page.get_by_role("button", name=re.compile("Materialize")).first.click()
         return self.ended(before)
 
     def rerun_what_failed(self, run: str) -> tuple[str, str]:
         """Choose "From failure" on the page of a run; wait for the new run."""
         before = set(self.runs())
         self.open(f"/runs/{run}")
-        again = self.page.get_by_role("button", name=re.compile("^Re-execute all"))
+        again = self.page.get_by_role("button", name=re.compile("Re-execute all"))
         again.locator("xpath=following::button[1]").click()
-        self.page.get_by_role("menuitem", name="From failure", exact=True).click()
+        self.page.get_by_text("From failure", exact=True).click()
         return self.ended(before)
 
     def partition(self, asset: str, partition: str) -> None:

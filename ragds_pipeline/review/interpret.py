@@ -237,10 +237,12 @@ class _Judge:
         return None
 
     def _report(self, row: SheetRow, column: str, code: str, text: str, severity: Severity = Severity.ERROR) -> None:
-        self._add(row.line, column, code, text, severity)
+        self._add(row.line, column, code, text, severity, row.id if row.id in self.expected else "")
 
-    def _add(self, line: int, column: str, code: str, text: str, severity: Severity = Severity.ERROR) -> None:
-        message = f"{place(self.sheet.name, line, column)}: {text}"
+    def _add(
+        self, line: int, column: str, code: str, text: str, severity: Severity = Severity.ERROR, row: str = ""
+    ) -> None:
+        message = f"{place(self.sheet.name, line, column, row)}: {text}"
         self.problems.append(Problem(line, column, code, message, severity))
 
 

@@ -65,11 +65,17 @@ class Sheet:
     problems: tuple[Problem, ...]
 
 
-def place(name: str, line: int, column: str = "") -> str:
-    """Return where something stands, as every message begins: ``review.csv, line 14, column keep``."""
+def place(name: str, line: int, column: str = "", row: str = "") -> str:
+    """Return where something stands, as every message begins: ``review.csv, line 14, row c-1f0c, column keep``.
+
+    The id of the row is for those who open a CSV in a spreadsheet program: it numbers rows, and cells with line breaks
+    take several lines of the file.
+    """
     parts = [name]
     if line:
         parts.append(f"line {line}")
+    if row:
+        parts.append(f"row {row}")
     if column:
         parts.append(f"column {column}")
     return ", ".join(parts)

@@ -49,6 +49,7 @@ def walk(root: Path, shots: Path) -> None:
     """Walk from the first page to the comparison of two frozen sets, and on to the next revision."""
     with served(root) as url, opened(url, shots) as ui:
         see_the_stages(ui)
+        run_one_stage(ui)
         run_the_first_revision(ui)
         sheet, inbox = find_the_sheet(ui)
         freeze_with_a_bad_sheet_and_mend_it(ui, sheet, inbox)
@@ -68,8 +69,15 @@ def see_the_stages(ui: Ui) -> None:
     ui.picture("lineage")
 
 
+def run_one_stage(ui: Ui) -> None:
+    _, status = ui.launch(ui.choose_partition("asset-groups/kb", FIRST))
+    assert status == "SUCCESS", status
+    ui.partition("kb_documents", FIRST)
+    assert int(ui.fact("documents")) > 10 and "expense-rules.md" in ui.fact("preview")
+
+
 def run_the_first_revision(ui: Ui) -> None:
-    dialog = ui.choose_partition("revision_job", FIRST)
+    dialog = ui.choose_partition("jobs/revision_job", FIRST)
     assert "Warning" not in dialog.inner_text(), "a first run must not look as if it could not work"
     ui.picture("launch")
     run, status = ui.launch(dialog)
@@ -112,12 +120,12 @@ def freeze_with_a_bad_sheet_and_mend_it(ui: Ui, sheet: Path, inbox: Path) -> Non
     kept = sheet.with_name("kept.csv")  # the sheet is replaced when decisions came in
     shutil.copy(sheet, kept)
     answer(kept, inbox / "review.csv", {3: "maybe"})
-    run, status = ui.launch(ui.choose_partition("freeze_job", FIRST))
+    run, status = ui.launch(ui.choose_partition("jobs/freeze_job", FIRST))
     assert status == "FAILURE", status
     ui.open(f"/runs/{run}", "Failure")
     expect(ui.page.get_by_text("sheets_importable").first).to_be_visible()
     told = ui.check("review_decisions", "sheets_importable")
-    assert re.search(r"review\.csv, line \d+, column keep: .*'maybe' is not a known value", told), told
+    assert re.search(r"review\.csv, line \d+, row c-\w+, column keep: 'maybe' is not a known value", told), told
     ui.picture("check-failed")
     answer(kept, inbox / "review.csv", {})
     _, status = ui.rerun_what_failed(run)
@@ -141,7 +149,7 @@ def look_at_what_was_frozen(ui: Ui, root: Path) -> None:
 
 def drop_one_and_freeze_again(ui: Ui, sheet: Path, inbox: Path) -> None:
     answer(sheet.with_name("kept.csv"), inbox / "second-look.csv", {2: "n"}, only=True)
-    _, status = ui.launch(ui.choose_partition("freeze_job", FIRST))
+    _, status = ui.launch(ui.choose_partition("jobs/freeze_job", FIRST))
     assert status == "SUCCESS", status
     ui.partition("golden_set", FIRST)
     assert Path(ui.fact("folder")).name == "snapshot-0002"
@@ -150,7 +158,7 @@ def drop_one_and_freeze_again(ui: Ui, sheet: Path, inbox: Path) -> None:
 def compare_the_two(ui: Ui) -> None:
     _, status = ui.materialize("snapshot_comparison")
     assert status == "SUCCESS", status
-    ui.open("/assets/snapshot_comparison", "Metadata")
+    ui.open("/assets/snapshot_comparison?view=events", "Metadata")
     told = ui.fact("comparison")
     assert f"{FIRST}/snapshot-0001" in told and f"{FIRST}/snapshot-0002" in told and "g-0" in told, told
     ui.picture("comparison")

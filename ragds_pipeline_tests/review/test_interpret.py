@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,7 +39,8 @@ def only_problem(result: Interpretation) -> tuple[int, str, str]:
     """Return line, column and code of the one problem, after a check that nothing would be imported."""
     [problem] = result.problems
     assert not result.importable and result.decisions == ()
-    assert problem.message.startswith(f"review.csv, line {problem.line}, column {problem.column}: ")
+    where = rf"review\.csv, line {problem.line}(, row \S+)?, column {problem.column}: "
+    assert re.match(where, problem.message)
     return problem.line, problem.column, problem.code
 
 
@@ -99,10 +101,11 @@ def test_what_is_doubtful_is_listed(cells: Mapping[str, str], problem: tuple[int
     assert result.understood == 1  # and yet nothing of it is imported
 
 
-def test_a_message_names_file_line_column_value_and_remedy(tmp_path: Path) -> None:
+def test_a_message_names_file_line_row_column_value_and_remedy(tmp_path: Path) -> None:
     [problem] = returned(tmp_path, {2: {"keep": "maybe"}}).problems
     assert problem.message == (
-        "review.csv, line 3, column keep: 'maybe' is not a known value; y keeps, n drops, empty leaves it open."
+        f"review.csv, line 3, row {ROWS[1].id}, column keep: 'maybe' is not a known value; "
+        "y keeps, n drops, empty leaves it open."
     )
 
 
