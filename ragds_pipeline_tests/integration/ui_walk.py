@@ -39,8 +39,6 @@ def new_project(root: Path) -> Path:
         shutil.copytree(REPOSITORY / name, root / name)
     settings = yaml.safe_load((REPOSITORY / "ragds.yaml").read_text(encoding="utf-8"))
     settings["watch"] = {"every_s": 5, "quiet_s": 0}
-    # The walk is about the main set; without this it would need recordings for both.
-    settings["plan"]["no_answer"] = 0
     (root / "ragds.yaml").write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
     return root
 
