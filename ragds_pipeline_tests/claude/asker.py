@@ -15,6 +15,7 @@ from typing import Any
 
 from ragds_pipeline.claude import Reply
 from ragds_pipeline.claude.ask import open_claude
+from ragds_pipeline.claude.backends import api, batch  # noqa: F401  (with the SDK, once, in the fork server)
 from ragds_pipeline_tests.claude.asking import request, settings
 
 _context = multiprocessing.get_context("forkserver")

@@ -12,6 +12,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from ragds_pipeline import runs
+from ragds_pipeline.claude.backends import api  # noqa: F401  (with the SDK; imported once, in the fork server)
 from ragds_pipeline.config import load_settings
 from ragds_pipeline.definitions import build_defs  # noqa: F401  (imported once, in the fork server)
 

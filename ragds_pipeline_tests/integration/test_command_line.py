@@ -1,4 +1,4 @@
-"""``ragds`` as a newcomer runs it: in a process of its own, in the poorest locale."""
+"""``ragds`` as a newcomer runs it: the demo in processes of their own and in the poorest locale, the rest in this one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ragds_pipeline import cli, runs
 from ragds_pipeline_tests.integration.test_sample import copy_sample
 from ragds_pipeline_tests.projects import REPOSITORY
 
@@ -28,6 +29,29 @@ def ragds(root: Path, *arguments: str, **environment: str) -> subprocess.Complet
         timeout=300,
         check=False,
     )
+
+
+class Here:
+    """The command line in this process: a start costs seconds, and here it is not what is tested."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in ``root`` and return what it printed, as if it had been a process."""
+        with self.monkeypatch.context() as patch:
+            patch.chdir(root)
+            for name in ("DAGSTER_HOME", runs.STATE_VARIABLE):
+                patch.setenv(name, "")  # so that what the command sets is taken back
+            self.capsys.readouterr()
+            code = cli.main(arguments)
+            printed = self.capsys.readouterr()
+        return subprocess.CompletedProcess(list(arguments), code, printed.out, printed.err)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    return Here(monkeypatch, capsys)
 
 
 def test_the_demo_in_the_c_locale(tmp_path: Path) -> None:
@@ -54,6 +78,7 @@ def test_the_demo_in_the_c_locale(tmp_path: Path) -> None:
     exported = [json.loads(line) for line in ragds(root, "ledger").stdout.splitlines()]
     assert {row["task"] for row in exported} == {
         "generate_easy", "judge_ambiguity", "answer_closed_book", "judge_support", "judge_class",
+        "generate_no_answer", "ask_whole_kb",
     }  # fmt: skip
     story = ragds(root, "why", items[0]["id"], **POOR).stdout
     assert "support: " in story and "ambiguity: ok" in story and "review: " in story and "golden set: g-0001" in story
@@ -77,57 +102,59 @@ def test_the_demo_in_the_c_locale(tmp_path: Path) -> None:
         ("root: /", "root is not a setting"),
     ],
 )
-def test_a_bad_configuration_stops_with_the_line_to_mend(tmp_path: Path, text: str, message: str) -> None:
+def test_a_bad_configuration_stops_with_the_line_to_mend(here: Here, tmp_path: Path, text: str, message: str) -> None:
     root = copy_sample(tmp_path / "project")
     (root / "ragds.yaml").write_text(text, encoding="utf-8")
-    done = ragds(root, "run")
+    done = here(root, "run")
     assert done.returncode == 1 and message in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_no_key_is_a_clear_stop(tmp_path: Path) -> None:
+def test_no_key_is_a_clear_stop(here: Here, tmp_path: Path) -> None:
     root = copy_sample(tmp_path / "project")
     (root / "ragds.yaml").write_text("plan: {questions: 5}\n", encoding="utf-8")
-    done = ragds(root, "run")
+    done = here(root, "run")
     assert done.returncode == 1 and "ANTHROPIC_API_KEY is not set" in done.stderr
     assert "estimated cost $" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_bad_kb_yaml_names_the_field(tmp_path: Path) -> None:
+def test_a_bad_kb_yaml_names_the_field(here: Here, tmp_path: Path) -> None:
     root = copy_sample(tmp_path / "project")
     (root / "kb" / "kb.yaml").write_text("source_version: '../../etc'\n", encoding="utf-8")
-    done = ragds(root, "run")
+    done = here(root, "run")
     assert done.returncode == 1 and "source_version" in done.stderr
     (root / "kb" / "kb.yaml").write_text("source_version: 2026-10-01\n", encoding="utf-8")
-    assert "Revision 2026-10-01" in ragds(root, "status").stdout
+    assert "Revision 2026-10-01" in here(root, "status").stdout
 
 
-def test_sheets_are_imported_from_anywhere_and_refused_with_lines(tmp_path: Path) -> None:
+def test_sheets_are_imported_from_anywhere_and_refused_with_lines(here: Here, tmp_path: Path) -> None:
     root = copy_sample(tmp_path / "project")
-    assert ragds(root, "run").returncode == 0
-    assert "no such file" in ragds(root, "import", "nothing.csv").stderr
+    assert here(root, "run").returncode == 0
+    assert "no such file" in here(root, "import", "nothing.csv").stderr
     good = root / "data/recorded/decisions/review-2026-10-01.csv"
     bad = tmp_path / "bad.csv"
     bad.write_bytes(good.read_bytes().replace(b'"n"', b'"hm"', 1))
-    refused = ragds(root, "import", str(bad), "--reviewer", "Rei")
+    refused = here(root, "import", str(bad), "--reviewer", "Rei")
     assert refused.returncode == 1 and "hm" in refused.stdout and "not imported" in refused.stderr
-    done = ragds(root, "import", str(good), "--reviewer", "Rei")
+    done = here(root, "import", str(good), "--reviewer", "Rei")
     assert done.returncode == 0 and "decided: 36 of 42" in done.stdout, done.stdout + done.stderr
-    assert ragds(root, "freeze").returncode == 0
+    assert here(root, "freeze").returncode == 0
 
 
-def test_a_sheet_of_an_earlier_revision_is_imported_and_frozen_after_the_kb_moved_on(tmp_path: Path) -> None:
+def test_a_sheet_of_an_earlier_revision_is_imported_and_frozen_after_the_kb_moved_on(
+    here: Here, tmp_path: Path
+) -> None:
     root = copy_sample(tmp_path / "project")
-    assert ragds(root, "run").returncode == 0
+    assert here(root, "run").returncode == 0
     manifest = root / "kb" / "kb.yaml"
     manifest.write_text(manifest.read_text(encoding="utf-8").replace("2026-10-01", "2027-01-01"), encoding="utf-8")
     sheet = root / "data/recorded/decisions/review-2026-10-01.csv"
-    assert ragds(root, "import", str(sheet)).returncode == 1, "the new revision has not been run"
+    assert here(root, "import", str(sheet)).returncode == 1, "the new revision has not been run"
     old = ("--version", "2026-10-01")
     for command in (("import", str(sheet), *old), ("freeze", *old)):
-        done = ragds(root, *command)
+        done = here(root, *command)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert "Revision 2026-10-01" in ragds(root, "status", *old).stdout
+    assert "Revision 2026-10-01" in here(root, "status", *old).stdout
     assert [path.name for path in (root / "data/golden").glob("*/snapshot-*")] == ["snapshot-0001"]
-    unknown = ragds(root, "freeze", "--version", "2020")
+    unknown = here(root, "freeze", "--version", "2020")
     assert unknown.returncode == 1 and "there are: 2026-10-01, 2027-01-01" in unknown.stderr, unknown.stderr

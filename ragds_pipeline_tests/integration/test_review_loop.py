@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ragds_pipeline import runs
 from ragds_pipeline.records import Candidate, Decision, Drop
 from ragds_pipeline.review.rows import ReviewRow
 from ragds_pipeline.why import why
 from ragds_pipeline_tests.answering import answer_questions
 from ragds_pipeline_tests.loopback import LoopbackServer
-from ragds_pipeline_tests.projects import ProjectRun, project
+from ragds_pipeline_tests.projects import ProjectRun, ephemeral_instance, project
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A project that waits for its reviewer; every test works on a copy of it."""
+    root = tmp_path_factory.mktemp("waiting") / "project"
+    (root / "kb").mkdir(parents=True)
+    for name in ("alpha", "beta"):
+        lines = "".join(f"In {name} rule {n} grants {n + 10} days for case {n}.\n\n" for n in range(40))
+        (root / "kb" / f"{name}.md").write_text(f"# {name}\n\n{lines}", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch, LoopbackServer(responder=answer_questions) as server:
+        patch.setenv("ANTHROPIC_API_KEY", "test")
+        with project(root, Path("kb"), plan={"questions": 10}, claude={"base_url": server.url}) as made:
+            made.must()
+        yield root
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProjectRun]:
+def run(waiting: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProjectRun]:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
-    kb = tmp_path / "kb"
-    kb.mkdir()
-    for name in ("alpha", "beta"):
-        lines = "".join(f"In {name} rule {n} grants {n + 10} days for case {n}.\n\n" for n in range(40))
-        (kb / f"{name}.md").write_text(f"# {name}\n\n{lines}", encoding="utf-8")
-    with (
-        LoopbackServer(responder=answer_questions) as server,
-        project(tmp_path / "p", kb, plan={"questions": 10}, claude={"base_url": server.url}) as made,
-    ):
-        made.must()
+    shutil.copytree(waiting, tmp_path / "project")
+    with ephemeral_instance() as instance:
+        made = ProjectRun(tmp_path / "project", instance)
+        made.version = runs.register_current(made.settings, instance)
         yield made
 
 
@@ -103,8 +114,6 @@ def test_a_decision_goes_on_applying_in_the_next_revision_and_ids_stay(run: Proj
 
 
 def test_an_old_revision_is_rebuilt_from_the_archive(run: ProjectRun) -> None:
-    from ragds_pipeline import runs
-
     old, documents = run.version, run.table("kb_documents").path
     bytes_then = documents.read_bytes()
     (run.settings.kb_dir / "alpha.md").write_text("# Alpha\n\nAll new text in this document.\n", encoding="utf-8")
