@@ -1,4 +1,4 @@
-"""``ragds`` as a newcomer runs it: the demo in processes of their own and in the poorest locale, the rest in this one."""
+"""``ragds`` as a newcomer runs it: the demo in processes and in the poorest locale, the rest in this process."""
 
 from __future__ import annotations
 
