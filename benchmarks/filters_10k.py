@@ -154,7 +154,7 @@ def run_one(questions: int) -> dict[str, Any]:
         version = runs.register_current(loaded, instance)
         before = ["kb_documents", "kb_issues", "kb_sections", "kb_passages", "question_plan"]
         must(runs.execute(config, "revision_job", version, instance, selection=[*before, *DRAFTS]))
-        for name in ("code_filter", "verdicts_in_parts", "top_up", "passing", "load_outlines"):
+        for name in ("code_filter", "verdicts_in_parts", "top_up", "apply_in_parts", "load_outlines"):
             setattr(assets, name, watch.timed(getattr(assets, name)))
         watch.start()
         idle = psutil.Process().memory_info().rss

@@ -160,8 +160,8 @@ class Ui:
         """Open what the pages call the Partitions tab of an asset, at one partition."""
         self.open(f"/assets/{asset}?view=partitions&partition={partition}", "Metadata")
 
-    def fact(self, key: str) -> str:
-        """Return a value of the metadata on the page; a long one is opened as a person would."""
+    def fact(self, key: str, picture: str = "") -> str:
+        """Return a value of the metadata on the page; a long one is opened, as a person would, for its ``picture``."""
         key_cell = self.page.locator("td:first-child").filter(has_text=re.compile(f"^{re.escape(key)}$"))
         value = key_cell.first.locator("xpath=following-sibling::td[1]")
         expect(value).to_be_visible()
@@ -172,6 +172,8 @@ class Ui:
         dialog = self.page.locator(".dagster-dialog")
         expect(dialog).to_be_visible()
         text = dialog.inner_text()
+        if picture:
+            self.picture(picture)
         dialog.get_by_role("button", name="Close").click()
         expect(dialog).to_have_count(0)
         return text

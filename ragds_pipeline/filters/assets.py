@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ragds_pipeline.candidates.assets import (
     DRAFTING,
@@ -22,9 +23,9 @@ from ragds_pipeline.candidates.prompts import code_version, load_prompt
 from ragds_pipeline.candidates.revision_plan import open_plan
 from ragds_pipeline.claude import RepliesMissing
 from ragds_pipeline.config import ConfigError
-from ragds_pipeline.filters.claude_filter import Judged, enabled_judges
+from ragds_pipeline.filters.claude_filter import enabled_judges
 from ragds_pipeline.filters.code_filter import code_filter
-from ragds_pipeline.filters.in_parts import Tally, passing, verdicts_in_parts
+from ragds_pipeline.filters.in_parts import Tally, apply_in_parts, verdicts_in_parts
 from ragds_pipeline.filters.judges import CLOSED_BOOK, JUDGES, PROMPTS, Judge, cached_rubric, rubric
 from ragds_pipeline.filters.top_up import room_for, top_up
 from ragds_pipeline.kb.outline import load_outlines
@@ -228,10 +229,7 @@ def topped_up(
     carried = to_records(Candidate, carried_candidates)
     outlines = outlines_to_ask(kb_documents, kb_passages, kb_changes, open_plan(plan, carried))
     tables = (ambiguity_verdicts, closed_book_verdicts, support_verdicts, class_verdicts)
-    judged = Judged(to_records(Candidate, first_candidates))
-    for judge, table in zip(JUDGES, tables, strict=True):
-        left = passing(judge, judged.candidates, to_records(Verdict, table), settings)
-        judged = Judged(left.candidates, judged.verdicts + left.verdicts, judged.drops + left.drops)
+    judged = apply_in_parts(first_candidates, dict(zip(JUDGES, tables, strict=True)), settings)
     earlier_drops = to_records(Drop, draft_drops) + to_records(Drop, code_drops) + judged.drops
     texts = shareable_texts(kb_documents)
     try:
@@ -243,13 +241,13 @@ def topped_up(
         raise stopped(error) from error
     drafts = [draft for made in done.rounds for draft in made.drafts]
     asked = [row for made in done.rounds for row in made.asked]
-    verdicts = judged.verdicts + done.verdicts
+    verdicts = pa.concat_tables([judged.verdicts, to_table(Verdict, done.verdicts)])
     absent = [as_json(row) for row in done.missing]
-    passed = {"verdicts": len(verdicts), "passed": sum(verdict.passed for verdict in verdicts)}
+    passed = {"verdicts": verdicts.num_rows, "passed": pc.sum(verdicts["passed"]).as_py() or 0}
     short = {"questions missing": sum(row.missing for row in done.missing), "missing": markdown_table(absent)}
+    yield dg.MaterializeResult(asset_key="verdicts", value=verdicts, metadata=passed)
     results: dict[str, tuple[type[Any], Sequence[Any], Facts]] = {
         "candidates": (Candidate, done.candidates, {**candidate_facts(done.candidates), **cost_facts(claude)}),
-        "verdicts": (Verdict, verdicts, passed),
         "judge_drops": (Drop, judged.drops, drop_facts(judged.drops)),
         "top_up_drafts": (Draft, drafts, {"rounds": len(done.rounds), **draft_facts(drafts)}),
         "top_up_drops": (Drop, done.drops, drop_facts(done.drops)),

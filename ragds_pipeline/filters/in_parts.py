@@ -7,7 +7,7 @@ row takes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.claude_filter import Judged, apply_verdicts, ask_about, enabled_judges
 from ragds_pipeline.filters.judges import Judge
 from ragds_pipeline.filters.judging import OK, SPLIT, Asker, batch_above
-from ragds_pipeline.records import Candidate, Verdict
+from ragds_pipeline.records import Candidate, Drop, Verdict
 from ragds_pipeline.storage.schemas import to_records, to_table
 
 PART = 2_000
@@ -102,6 +102,39 @@ def part_size(count: int, settings: Settings) -> int:
     return BATCH_PART if batches else PART
 
 
+@dataclass
+class Applied:
+    """What the judges left of a table of candidates."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    drops: list[Drop] = field(default_factory=list)
+    verdicts: pa.Table = field(default_factory=lambda: to_table(Verdict, []))
+    """Table of :class:`Verdict`, judge by judge."""
+
+
+def apply_in_parts(candidates: pa.Table, verdicts: Mapping[Judge, pa.Table], settings: Settings) -> Applied:
+    """Apply the judges' verdicts (tables of :class:`Verdict`, in their order) to a table of :class:`Candidate`."""
+    left: list[Candidate] = []
+    drops: dict[Judge, list[Drop]] = {judge: [] for judge in verdicts}
+    said: dict[Judge, list[pa.Table]] = {judge: [] for judge in verdicts}
+    for start in range(0, candidates.num_rows, PART):
+        part = to_records(Candidate, candidates.slice(start, PART))
+        for judge, table in verdicts.items():
+            if judge in enabled_judges(settings):
+                rows = _verdicts_on(part, table)
+                judged = passing(judge, part, to_records(Verdict, rows), settings)
+                part = judged.candidates
+                drops[judge] += judged.drops
+                said[judge].append(rows)
+        left += part
+    tables = [table for each in said.values() for table in each]
+    return Applied(
+        left,
+        [drop for each in drops.values() for drop in each],
+        pa.concat_tables([to_table(Verdict, []), *tables]),
+    )
+
+
 def passing(judge: Judge, candidates: list[Candidate], verdicts: Sequence[Verdict], settings: Settings) -> Judged:
     """Return what ``judge`` left of ``candidates``: all of them where it is switched off."""
     if judge not in enabled_judges(settings):
@@ -111,10 +144,12 @@ def passing(judge: Judge, candidates: list[Candidate], verdicts: Sequence[Verdic
 
 def _passing(candidates: list[Candidate], earlier: Mapping[Judge, pa.Table], settings: Settings) -> list[Candidate]:
     for judge, table in earlier.items():
-        candidates = passing(judge, candidates, list(_verdicts_on(candidates, table)), settings).candidates
+        candidates = passing(
+            judge, candidates, to_records(Verdict, _verdicts_on(candidates, table)), settings
+        ).candidates
     return candidates
 
 
-def _verdicts_on(candidates: Sequence[Candidate], table: pa.Table) -> Iterator[Verdict]:
+def _verdicts_on(candidates: Sequence[Candidate], table: pa.Table) -> pa.Table:
     ids = pa.array([candidate.id for candidate in candidates], pa.string())
-    yield from to_records(Verdict, table.filter(pc.is_in(table.column("candidate_id"), value_set=ids)))
+    return table.filter(pc.is_in(table.column("candidate_id"), value_set=ids))

@@ -14,7 +14,7 @@ from ragds_pipeline.claude import Claude
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters import in_parts
 from ragds_pipeline.filters.claude_filter import judge_all
-from ragds_pipeline.filters.in_parts import BATCH_PART, PART, Tally, part_size, verdicts_in_parts
+from ragds_pipeline.filters.in_parts import BATCH_PART, PART, Tally, apply_in_parts, part_size, verdicts_in_parts
 from ragds_pipeline.filters.judges import JUDGES, SUPPORT, Judge
 from ragds_pipeline.records import Candidate, Verdict
 from ragds_pipeline.storage.schemas import to_records, to_table
@@ -65,6 +65,9 @@ def test_parts_come_to_the_same_verdicts(
     found = [verdict for judge in JUDGES for verdict in to_records(Verdict, tables[judge])]
     assert found == whole.verdicts
     assert server.calls == calls  # the same requests, so that nothing is asked twice
+    applied = apply_in_parts(table, tables, settings)
+    assert (applied.candidates, applied.drops) == (whole.candidates, whole.drops)
+    assert to_records(Verdict, applied.verdicts) == whole.verdicts
     parts = -(-10 // size)
     assert len(told) == (len(JUDGES) * parts if parts > 1 else 0)
 
@@ -74,6 +77,7 @@ def test_nothing_to_judge_is_an_empty_table(tmp_path: Path, server: LoopbackServ
     claude = Claude(settings)
     found = verdicts_in_parts(SUPPORT, to_table(Candidate, []), {}, claude, settings, Tally())
     claude.close()
+    assert not apply_in_parts(to_table(Candidate, []), {SUPPORT: found}, settings).verdicts.num_rows
     assert found.schema == to_table(Verdict, []).schema and found.num_rows == 0 and isinstance(found, pa.Table)
 
 

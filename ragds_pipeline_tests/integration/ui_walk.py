@@ -182,9 +182,8 @@ def see_what_went_stale(ui: Ui) -> None:
     assert "expense-rules.md" in ui.fact("changed documents")
     ui.partition("revalidated_items", NEXT)
     assert f"{FIRST}/snapshot-0002" in ui.fact("held against")
-    stale = ui.fact("stale")
+    stale = ui.fact("stale", picture="stale")
     assert re.search(r"g-\d{4}", stale) and re.search(r"\[-.*-\]", stale) and re.search(r"\{\+.*\+\}", stale), stale
-    ui.picture("stale")
     ui.partition("golden_set", FIRST)
     expect(ui.page.get_by_text(NEXT).first).to_be_visible()
     ui.picture("partitions")
