@@ -170,7 +170,8 @@ class Ui:
             return value.inner_text().strip()
         more.click()
         dialog = self.page.locator(".dagster-dialog")
-        expect(dialog).to_be_visible()
+        # What shows Markdown is loaded when it is first needed: until then the dialog is there and empty.
+        expect(dialog.locator("table, p, ul, ol, pre, h1, h2, h3").first).to_be_visible()
         text = dialog.inner_text()
         if picture:
             self.picture(picture)
@@ -178,7 +179,7 @@ class Ui:
         expect(dialog).to_have_count(0)
         return text
 
-    def check(self, asset: str, name: str) -> str:
-        """Open the page of one check of an asset and return all that it says."""
+    def check(self, asset: str, name: str, says: str) -> None:
+        """Open the page of one check of an asset and wait until it says what the pattern ``says`` matches."""
         self.open(f"/assets/{asset}?view=checks&checkDetail={name}", "Evaluation result")
-        return self.page.inner_text("body")
+        expect(self.page.locator("body")).to_contain_text(re.compile(says))

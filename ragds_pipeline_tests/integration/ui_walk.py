@@ -122,8 +122,8 @@ def freeze_with_a_bad_sheet_and_mend_it(ui: Ui, sheet: Path, inbox: Path) -> Non
     assert status == "FAILURE", status
     ui.open(f"/runs/{run}", "Failure")
     expect(ui.page.get_by_text("sheets_importable").first).to_be_visible()
-    told = ui.check("review_decisions", "sheets_importable")
-    assert re.search(r"review\.csv, line \d+, row c-\w+, column keep: 'maybe' is not a known value", told), told
+    wrong = r"review\.csv, line \d+, row c-\w+, column keep: 'maybe' is not a known value"
+    ui.check("review_decisions", "sheets_importable", wrong)
     ui.picture("check-failed")
     answer(kept, inbox / "review.csv", {})
     _, status = ui.rerun_what_failed(run)
@@ -131,7 +131,7 @@ def freeze_with_a_bad_sheet_and_mend_it(ui: Ui, sheet: Path, inbox: Path) -> Non
 
 
 def look_at_what_was_frozen(ui: Ui, root: Path) -> None:
-    assert "Passed" in ui.check("golden_items", "spans_resolve")
+    ui.check("golden_items", "spans_resolve", "Passed")
     for name in CHECKS:
         row = ui.page.get_by_role("link").filter(has_text=name).or_(ui.page.get_by_text(name, exact=True)).first
         expect(row).to_be_visible()
