@@ -6,9 +6,10 @@ has changed or gone since: what only moved is not new, and passages that were me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from ragds_pipeline.records import DocumentChange, Passage
+from ragds_pipeline.spans import seeds
 from ragds_pipeline.spans.match_key import key_of
 
 Texts = Callable[[Iterable[str]], Mapping[str, str]]
@@ -49,21 +50,30 @@ def compare(
         found[path] = DocumentChange(path, "removed", "", (), 0, since)
     altered = [path for path in before if path in gone - renamed or to_read.get(path) == "changed"]
     old = {path: key_of(text) for path, text in sorted(old_texts(altered).items())} if to_read else {}
-    everything = "\n".join(old.values())
-    passages: dict[str, list[Passage]] = {path: [] for path in to_read}
+    unlike: dict[str, list[tuple[Passage, str]]] = {path: [] for path in to_read}
     for passage in cut(to_read):
-        passages[passage.document_path].append(passage)
-    for path, status in to_read.items():
+        key = key_of(passage.content)
         # Most passages of a changed document stand in it as it was: that short text is looked through first.
-        fresh = [p for p in passages[path] if _is_new(p, old.get(path, ""), everything)]
+        if key and key not in old.get(passage.document_path, ""):
+            unlike[passage.document_path].append((passage, key))
+    stand = _standing({key for each in unlike.values() for _, key in each}, list(old.values()))
+    for path, status in to_read.items():
+        fresh = [passage for passage, key in unlike[path] if key not in stand]
         size = sum(p.end_char - p.start_char for p in fresh)
         found[path] = DocumentChange(path, status, "", tuple(p.start_char for p in fresh), size, since)
     return [found[path] for path in sorted(found)]
 
 
-def _is_new(passage: Passage, *keys: str) -> bool:
-    key = key_of(passage.content)
-    return bool(key) and not any(key in each for each in keys)
+def _standing(keys: Set[str], texts: Sequence[str]) -> set[str]:
+    """Return those of ``keys`` that stand in any of ``texts``, which are keys as well.
+
+    By a join on seeds: a search for each key through all texts would be quadratic in what has changed.
+    """
+    everything = "\n".join(texts)  # white space stands in no key, so that none is found across two texts
+    encoded = {key: key.encode("utf-8", "surrogatepass") for key in keys}
+    long = [data for data in encoded.values() if len(data) >= seeds.SHORTEST]
+    found = seeds.find_all(everything.encode("utf-8", "surrogatepass"), long).keys() if long else set()
+    return {key for key, data in encoded.items() if data in found or (len(data) < seeds.SHORTEST and key in everything)}
 
 
 def by_status(changes: Sequence[DocumentChange]) -> dict[str, int]:

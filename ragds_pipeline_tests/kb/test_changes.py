@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragds_pipeline.kb.changes import by_status, compare, first_revision
+from ragds_pipeline.kb.changes import _standing, by_status, compare, first_revision
 from ragds_pipeline.records import DocumentChange, Passage, sha256_text
 
 A, B, C = "The first rule grants ten days.", "The second rule costs four euros.", "A third rule, quite new."
@@ -89,3 +89,13 @@ def test_every_document_has_one_status_and_unchanged_ones_nothing_new(
             assert not change.fresh and not change.fresh_characters
         if path in now and before.get(path) == now[path]:
             assert change.status == "unchanged"
+
+
+WORDS = st.text(alphabet="abé日", min_size=1, max_size=20)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=8), st.data())
+def test_what_stands_is_what_a_plain_search_finds(keys: list[str], data: st.DataObject) -> None:
+    there = st.lists(st.sampled_from(keys), max_size=3).map("".join)
+    texts = data.draw(st.lists(st.one_of(there, WORDS), max_size=4))
+    assert _standing(set(keys), texts) == {key for key in keys if any(key in text for text in texts)}
