@@ -15,6 +15,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
+from ragds_pipeline.storage.columns import from_array, hints_of, holds_records, to_array
 from ragds_pipeline.storage.field_docs import field_docs
 
 R = TypeVar("R")
@@ -61,7 +62,6 @@ def schema_of(record: Any) -> pa.Schema:
 
 Change = Callable[[Any], Any]
 
-_changes_out: dict[Any, list[tuple[str, Change | None]]] = {}
 _changes_in: dict[Any, dict[str, Change | None]] = {}
 
 
@@ -72,20 +72,13 @@ def to_table(record: type[R], rows: Iterable[R]) -> pa.Table:
     """
     given, schema = list(rows), schema_of(record)
     columns = []
-    for (name, change), field in zip(_out(record), schema, strict=True):
-        values: Iterable[Any] = map(attrgetter(name), given)
-        columns.append(pa.array(list(values if change is None else map(change, values)), field.type))
+    for (name, hint), field in zip(hints_of(record).items(), schema, strict=True):
+        values = list(map(attrgetter(name), given))
+        if holds_records(hint):
+            columns.append(to_array(hint, values, field.type))
+        else:
+            columns.append(pa.array(list(map(as_json, values)) if _nested(hint) else values, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _out(record: Any) -> list[tuple[str, Change | None]]:
-    """Return the fields of a record class, each with what makes its value plain; None where it is so already."""
-    if record not in _changes_out:
-        hints = get_type_hints(record)
-        _changes_out[record] = [
-            (f.name, as_json if _nested(hints[f.name]) else None) for f in dataclasses.fields(record)
-        ]
-    return _changes_out[record]
 
 
 def _nested(hint: Any) -> bool:
@@ -120,8 +113,13 @@ def to_records(record: type[R], table: pa.Table | pa.RecordBatch) -> list[R]:
     wanted = [(name, change) for name, change in _in(record).items() if name in there]
     columns = []
     for name, change in wanted:
-        values = table.column(name).to_pylist()
-        columns.append(values if change is None else list(map(change, values)))
+        column, hint = table.column(name), hints_of(record)[name]
+        if holds_records(hint) and not column.null_count:
+            chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+            columns.append([value for chunk in chunks for value in from_array(hint, chunk)])
+        else:
+            values = column.to_pylist()
+            columns.append(values if change is None else list(map(change, values)))
     names = [name for name, _ in wanted]
     if not names:
         return [record() for _ in range(table.num_rows)]
