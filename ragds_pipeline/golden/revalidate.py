@@ -8,9 +8,10 @@ text. In = carried + re-anchored + to people + lost.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+from pydantic import TypeAdapter
 
 from ragds_pipeline.anchors.finding import AnchoredSpan
 from ragds_pipeline.anchors.outcome import outcomes
@@ -36,7 +37,6 @@ from ragds_pipeline.records import (
     candidate_id,
 )
 from ragds_pipeline.review.standing import FROZEN
-from ragds_pipeline.storage.schemas import as_json
 from ragds_pipeline.storage.tables import TableFile
 
 OPEN = "open"
@@ -317,5 +317,8 @@ def _anchor(event: AnchorEvent, source_version: str) -> str:
     return f"{source_version}: {event.rung}{'' if event.carries else ' (proposed)'} from {old} to {new}"
 
 
+_provenance = TypeAdapter(Provenance)
+
+
 def _json(provenance: Provenance) -> str:
-    return json.dumps(as_json(provenance), ensure_ascii=False)
+    return _provenance.dump_json(provenance).decode()

@@ -47,6 +47,7 @@ from ragds_pipeline.review.assets import decision_log
 from ragds_pipeline.review.rows import ReviewRow
 from ragds_pipeline.review.sheets import SheetFolder
 from ragds_pipeline.review.standing import FROZEN
+from ragds_pipeline.storage.collecting import no_collecting
 from ragds_pipeline.storage.metadata import Facts, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile
@@ -94,6 +95,17 @@ def golden_revalidation(
     kb_passages: TableFile,
 ) -> Iterator[dg.MaterializeResult[pa.Table]]:
     """Hold the last frozen set and its no_answer set against the documents of this revision. No call is made."""
+    with no_collecting():
+        yield from _golden_revalidation(context, project, kb_documents, kb_sections, kb_passages)
+
+
+def _golden_revalidation(
+    context: dg.AssetExecutionContext,
+    project: Project,
+    kb_documents: TableFile,
+    kb_sections: TableFile,
+    kb_passages: TableFile,
+) -> Iterator[dg.MaterializeResult[pa.Table]]:
     settings = project.settings()
     try:
         baseline = load_baseline(settings.data_dir / "golden", settings.data_dir / TABLES, context.partition_key)

@@ -17,11 +17,12 @@ class UnsafePath(ValueError):
 
 def inside(root: Path, relative: str) -> Path:
     """Return ``root/relative``; raise UnsafePath if that (symlinks followed) is not below ``root``."""
-    base = root.resolve()
-    path = (base / relative).resolve()
-    if not path.is_relative_to(base) or path == base:
+    # By os.path: a snapshot has a file for each document, and pathlib takes ten times as long for each.
+    base = os.path.realpath(root)
+    path = os.path.realpath(os.path.join(base, relative))  # noqa: PTH118
+    if not path.startswith(base.rstrip(os.sep) + os.sep):
         raise UnsafePath(f"{relative!r} leads out of {root}")
-    return path
+    return Path(path)
 
 
 def write_bytes(path: Path, data: bytes) -> None:
