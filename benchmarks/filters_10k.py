@@ -152,8 +152,7 @@ def run_one(questions: int) -> dict[str, Any]:
         loaded = load_settings(config)
         instance = runs.dagster_instance(loaded)
         version = runs.register_current(loaded, instance)
-        before = ["kb_documents", "kb_issues", "kb_sections", "kb_passages", "question_plan"]
-        must(runs.execute(config, "revision_job", version, instance, selection=[*before, *DRAFTS]))
+        must(runs.execute(config, "revision_job", version, instance, selection=[*BEFORE, *DRAFTS]))
         for name in ("code_filter", "verdicts_in_parts", "top_up", "apply_in_parts", "load_outlines"):
             setattr(assets, name, watch.timed(getattr(assets, name)))
         watch.start()
@@ -182,6 +181,10 @@ def run_one(questions: int) -> dict[str, Any]:
         }
 
 
+BEFORE = [
+    "kb_documents", "kb_issues", "kb_sections", "kb_passages", "kb_changes", "anchor_events", "revalidated_items",
+    "carried_candidates", "carried_no_answer", "no_answer_to_ask", "question_plan", "plan_basis",
+]  # fmt: skip
 DRAFTS = ["drafts", "draft_drops", "draft_requests"]
 FILTERS = [
     "first_candidates", "code_drops", "ambiguity_verdicts", "closed_book_verdicts", "support_verdicts",
