@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ragds_pipeline.anchors.finding import AnchoredSpan
 from ragds_pipeline.anchors.reanchor import reanchor
+from ragds_pipeline.anchors.view import TextView, caseless_words
 from ragds_pipeline.records import Place, Rung
 from ragds_pipeline.spans.occurrences import find_everywhere
 from ragds_pipeline_tests.anchors.revisions import PATH, check_place, revision, span, step
@@ -157,3 +158,14 @@ def test_alternatives_are_all_other_places(before: list[str], after: list[str], 
     everywhere = set(find_everywhere([rules[letter]], new.items())[0])
     here = Place(event.new_document_path, event.new_start_char, event.new_end_char)
     assert set(event.alternatives) >= everywhere - {here}
+
+
+wordy = st.text(st.sampled_from("aAbß_ -.1é\u0301ﬁ\u00ad\u200b²日\nI\u0130"), max_size=40)
+
+
+@given(wordy, wordy)
+def test_a_word_is_looked_up_as_if_all_words_of_the_text_were_listed(text: str, other: str) -> None:
+    view, words_of_text = TextView(PATH, text), caseless_words(text)
+    assert all(view.has_word(word) for word in words_of_text)
+    parts = {word[start:] for word in caseless_words(other) | words_of_text for start in range(len(word))}
+    assert {word for word in parts if view.has_word(word)} == parts & words_of_text
