@@ -196,17 +196,13 @@ def _introduction(text: str, line: _Line | None, *, always: bool) -> list[tuple[
     return [(ends[-1] if ends else first, last)]
 
 
-def section_path(view: TextView, start: int) -> list[int]:
-    """Return the indexes of the sections that hold a place, innermost first."""
+def innermost_section(view: TextView, start: int) -> int:
+    """Return the index of the innermost section that holds a place; -1 for none."""
     sections = view.sections
     at = bisect_right(sections, start, key=_section_start) - 1
     while at >= 0 and sections[at][2] <= start:
         at = view.parents[at]
-    found: list[int] = []
-    while at >= 0:
-        found.append(at)
-        at = view.parents[at]
-    return found
+    return at
 
 
 def _section_start(section: SectionRange) -> int:

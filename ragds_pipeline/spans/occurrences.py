@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +124,10 @@ class KeyShards:
         places: dict[bytes, list[Place]] = {}
         for shard in self._shards():
             for pattern, positions in seeds.find_all(shard.buffer, keys).items():
-                places.setdefault(pattern, []).extend(shard.places(positions, len(pattern)))
+                found = places.setdefault(pattern, [])
+                # One more than wanted is enough to know that there are too many.
+                room = None if at_most is None else at_most + 1 - len(found)
+                found.extend(islice(shard.places(positions, len(pattern)), room))
         return {key: found for key, found in places.items() if found and (at_most is None or len(found) <= at_most)}
 
     def _shards(self) -> Iterator[_Shard]:
