@@ -38,6 +38,8 @@ def _line_at(text: str, at: int) -> _Line:
 
 
 def _skip_quote(text: str, start: int, end: int) -> int:
+    if text.find(">", start, end) < 0:  # most lines
+        return start
     match = _QUOTE.match(text, start, end)
     return match.end() if match and ">" in match[0] else start
 
@@ -52,6 +54,8 @@ def _below(text: str, line: _Line) -> _Line | None:
 
 def is_row(line: str) -> bool:
     """Whether a line looks like a row of a table."""
+    if "|" not in line:
+        return False
     bare = line.strip()
     return bare.startswith("|") or " | " in bare or ("|" in bare and not bare.strip("|:- "))
 

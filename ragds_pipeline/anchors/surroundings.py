@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
 from ragds_pipeline.anchors.blocks_around import innermost_section, lead_in, own_text, sentence, skip_marker, states
@@ -245,11 +246,18 @@ _WORDS = re.compile(r"\w+")
 
 def _reads_differently(one: str, other: str) -> bool:
     """Whether two sections read differently; other words, whatever the layout, settle it at once."""
-    first, second = (_WORDS.finditer(unicodedata.normalize("NFKC", _TARGETS.sub("", text))) for text in (one, other))
-    # One after another, as sections that differ do so before their end.
-    if any(before is None or after is None or before[0] != after[0] for before, after in zip_longest(first, second)):
+    lines, others = one.split("\n"), other.split("\n")
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(lines, others, strict=False)))
+    # One word after another from the first line that differs: sections that differ mostly do so there.
+    if any(word != opposite for word, opposite in zip_longest(_words(lines[same:]), _words(others[same:]))):
         return True
     return _as_read(one) != _as_read(other)
+
+
+def _words(lines: Sequence[str]) -> Iterator[str]:
+    """The words of lines; those of a text, as neither words nor targets of links go beyond a line."""
+    for line in lines:
+        yield from _WORDS.findall(unicodedata.normalize("NFKC", _TARGETS.sub("", line)))
 
 
 def _as_read(text: str) -> list[str]:

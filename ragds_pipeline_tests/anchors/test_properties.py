@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from unittest.mock import patch
 
 import edlib
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from ragds_pipeline.anchors import edited, markup
 from ragds_pipeline.anchors.finding import AnchoredSpan
 from ragds_pipeline.anchors.reanchor import reanchor
-from ragds_pipeline.anchors.surroundings import Surroundings
+from ragds_pipeline.anchors.surroundings import _TARGETS, _WORDS, Surroundings, _words
 from ragds_pipeline.anchors.view import TextView, caseless_words
 from ragds_pipeline.records import Place, Rung
 from ragds_pipeline.spans.occurrences import find_everywhere
@@ -251,3 +252,13 @@ def test_ascii_is_aligned_as_any_characters_are(needle: str, window: str) -> Non
         for made in (edited._as_bytes, edited._as_symbols)
     )
     assert {**first, "alphabetLength": 0} == {**second, "alphabetLength": 0}
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", "\u0301", "ﬁ", "²", "\n", " ", "[", "](", ")", "<", ">", "{:", "}", "&nbsp;", "\r"])
+    ).map("".join)
+)
+def test_the_words_of_lines_are_those_of_the_text(text: str) -> None:
+    whole = _WORDS.findall(unicodedata.normalize("NFKC", _TARGETS.sub("", text)))
+    assert list(_words(text.split("\n"))) == whole
