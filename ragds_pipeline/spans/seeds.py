@@ -9,7 +9,7 @@ like some pattern; a suffix array has no such weakness.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Set
 
 import numpy as np
 import numpy.typing as npt
@@ -38,15 +38,16 @@ def find_all(buffer: bytes, patterns: Collection[bytes]) -> dict[bytes, list[int
     if min(map(len, patterns), default=SHORTEST) < SHORTEST:
         raise ValueError(f"patterns of less than {SHORTEST} bytes have no seed")
     found: dict[bytes, list[int]] = {}
-    wanted = set(patterns)
+    # In the order given, which is mostly that in memory, and then twice as fast to walk as a set.
+    wanted = dict.fromkeys(patterns)
     for size, longer in zip(_SIZES, (*_SIZES[1:], sys.maxsize), strict=True):
         of_size = [pattern for pattern in wanted if size <= len(pattern) < longer]
         if of_size and len(buffer) >= size:
-            _find(buffer, of_size, wanted, size, found)
+            _find(buffer, of_size, wanted.keys(), size, found)
     return found
 
 
-def _find(buffer: bytes, patterns: list[bytes], wanted: set[bytes], size: int, found: dict[bytes, list[int]]) -> None:
+def _find(buffer: bytes, patterns: list[bytes], wanted: Set[bytes], size: int, found: dict[bytes, list[int]]) -> None:
     heads = b"".join([pattern[:size] for pattern in patterns])
     seeds = _hashes_at(heads, np.arange(0, len(heads), size), size)
     known = np.sort(seeds)
