@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from typing import NamedTuple
 
-from ragds_pipeline.anchors.view import SectionRange, TextView
+from ragds_pipeline.anchors.view import TextView
 from ragds_pipeline.spans.breaks import sentence_ends
 
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)*")
@@ -203,14 +203,10 @@ def _introduction(text: str, line: _Line | None, *, always: bool) -> list[tuple[
 def innermost_section(view: TextView, start: int) -> int:
     """Return the index of the innermost section that holds a place; -1 for none."""
     sections = view.sections
-    at = bisect_right(sections, start, key=_section_start) - 1
+    at = bisect_right(view.section_starts, start) - 1
     while at >= 0 and sections[at][2] <= start:
         at = view.parents[at]
     return at
-
-
-def _section_start(section: SectionRange) -> int:
-    return section[0]
 
 
 def own_text(view: TextView, index: int) -> tuple[int, int]:

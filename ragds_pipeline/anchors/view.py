@@ -107,6 +107,11 @@ class TextView:
         return self._sections_of(self.path, self.text) if self._sections_of else ()
 
     @cached_property
+    def section_starts(self) -> list[int]:
+        """Where each section begins."""
+        return [start for start, _, _ in self.sections]
+
+    @cached_property
     def parents(self) -> list[int]:
         """For each section the index of the one around it, -1 for none."""
         found: list[int] = []
