@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from typing import NamedTuple
 
-from ragds_pipeline.anchors.view import SectionRange, TextView
+from ragds_pipeline.anchors.view import TextView
 from ragds_pipeline.spans.breaks import sentence_ends
 
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)*")
@@ -38,6 +38,8 @@ def _line_at(text: str, at: int) -> _Line:
 
 
 def _skip_quote(text: str, start: int, end: int) -> int:
+    if text.find(">", start, end) < 0:  # most lines
+        return start
     match = _QUOTE.match(text, start, end)
     return match.end() if match and ">" in match[0] else start
 
@@ -52,6 +54,8 @@ def _below(text: str, line: _Line) -> _Line | None:
 
 def is_row(line: str) -> bool:
     """Whether a line looks like a row of a table."""
+    if "|" not in line:
+        return False
     bare = line.strip()
     return bare.startswith("|") or " | " in bare or ("|" in bare and not bare.strip("|:- "))
 
@@ -196,21 +200,13 @@ def _introduction(text: str, line: _Line | None, *, always: bool) -> list[tuple[
     return [(ends[-1] if ends else first, last)]
 
 
-def section_path(view: TextView, start: int) -> list[int]:
-    """Return the indexes of the sections that hold a place, innermost first."""
+def innermost_section(view: TextView, start: int) -> int:
+    """Return the index of the innermost section that holds a place; -1 for none."""
     sections = view.sections
-    at = bisect_right(sections, start, key=_section_start) - 1
+    at = bisect_right(view.section_starts, start) - 1
     while at >= 0 and sections[at][2] <= start:
         at = view.parents[at]
-    found: list[int] = []
-    while at >= 0:
-        found.append(at)
-        at = view.parents[at]
-    return found
-
-
-def _section_start(section: SectionRange) -> int:
-    return section[0]
+    return at
 
 
 def own_text(view: TextView, index: int) -> tuple[int, int]:

@@ -107,7 +107,7 @@ class DocumentLadder:
         """
         words = self.old.plain(*was).split()[1:-1]
         return all(
-            word in self.new.words
+            self.new.has_word(word)
             for each in words
             if each.isascii()
             for word in caseless_words(each)

@@ -158,6 +158,13 @@ def _aligned(needle: str, start: int, end: int, new: str, region: tuple[int, int
 
 
 def _as_bytes(needle: str, window: str) -> tuple[bytes, bytes]:
+    """Return both as bytes for edlib, which only asks which of them are equal."""
+    if needle.isascii() and window.isascii():
+        return needle.encode(), window.encode()
+    return _as_symbols(needle, window)
+
+
+def _as_symbols(needle: str, window: str) -> tuple[bytes, bytes]:
     """Return both with the needle's characters as bytes 1 to 255 and all others as 0.
 
     edlib knows 256 symbols. If the needle has more than 255, the rarer ones share symbols: the alignment gets a

@@ -25,7 +25,7 @@ from ragds_pipeline.anchors.told_apart import MOST_COPIES, Copy, best_side, owne
 from ragds_pipeline.anchors.view import TextView
 from ragds_pipeline.records import Place
 from ragds_pipeline.spans.match_key import STRICT, key_of
-from ragds_pipeline.spans.occurrences import find_keys
+from ragds_pipeline.spans.occurrences import KeyShards
 
 _PIECE_BYTES = 16
 _PIECE_EVERY = 6
@@ -39,10 +39,10 @@ _MOST_DOCUMENTS = 3
 class Elsewhere:
     """Looks for spans in other documents of the new revision, loading each only when a span may be in it."""
 
-    def __init__(self, old: Revision, new: Revision, changed: Sequence[str]) -> None:
+    def __init__(self, old: Revision, new: Revision, shards: KeyShards) -> None:
         self._old = old
         self._new = new
-        self._changed = changed
+        self._shards = shards
         self._views: dict[tuple[bool, str], TextView] = {}
         self._ladders: dict[tuple[str, str], DocumentLadder] = {}
 
@@ -131,9 +131,11 @@ class Elsewhere:
         Documents are proposed by pieces of the span's key that stand in them and in few others.
         """
         pieces = {at: _pieces(span.content) for at, span in spans.items()}
-        distinct = sorted({piece for each in pieces.values() for piece in each})
-        found_at = dict(zip(distinct, find_keys(distinct, self._new.texts(list(self._changed))), strict=True))
-        found: dict[int, Finding] = {}
+        distinct = list({piece for each in pieces.values() for piece in each})
+        encoded = [piece.encode("utf-8", "surrogatepass") for piece in distinct]
+        found = self._shards.find(encoded, at_most=_MOST_HITS)
+        found_at = {piece: found.get(key, []) for piece, key in zip(distinct, encoded, strict=True)}
+        similar: dict[int, Finding] = {}
         for at, span in spans.items():
             candidates = [
                 self._ladder(self.old_view(span.document_path), path).edited(span, within)
@@ -141,17 +143,16 @@ class Elsewhere:
             ]
             best = max((each for each in candidates if each is not None), key=attrgetter("score"), default=None)
             if best is not None:
-                found[at] = best
-        return found
+                similar[at] = best
+        return similar
 
 
 def _likely(span: AnchoredSpan, hits_of_pieces: Sequence[Sequence[Place]]) -> list[tuple[str, tuple[int, int]]]:
     """Return the documents in which most pieces of a span stand close together, with where that is."""
     votes: dict[str, list[int]] = defaultdict(list)
     for hits in hits_of_pieces:
-        if len(hits) <= _MOST_HITS:
-            for place in hits:
-                votes[place.document_path].append(place.start_char)
+        for place in hits:
+            votes[place.document_path].append(place.start_char)
     room = 2 * (span.end_char - span.start_char) + 2 * CONTEXT
     ranked = []
     for path, starts in votes.items():

@@ -60,6 +60,10 @@ _CLOSING = re.compile(r"[ \t]#+[ \t]*(?=\n|\Z)")
 _ESCAPE = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 _ATTRIBUTES = re.compile(r"\{:[^{}\n]*\}|&nbsp;")
 
+_ANY = re.compile(r"(?:\A|\n)[ \t>|:=*+#\d-]|[`~\[<|#{&\\*_]")
+"""Where a text holds none of this, no rule finds anything: a sign that layout begins with, at the start of a line or
+anywhere."""
+
 _NOT_BREAK = re.compile(r"[^\n]")
 _FILLER = "\ue000"  # stands for what was read already, so that later rules pass over it
 
@@ -109,6 +113,8 @@ def comments(text: str) -> list[tuple[int, int]]:
 def markup(text: str) -> Markup:
     """Mark the layout of a Markdown text."""
     found = Markup(np.zeros(len(text), dtype=np.uint8), [], [])
+    if not _ANY.search(text):
+        return found
     working = text
     if any(mark in text for mark in ("```", "~~~", "<!--")):
         working = _without(working, [*fences(text), *comments(text)])

@@ -78,6 +78,8 @@ def _by_kind(text: str) -> dict[str, list[tuple[str, str]]]:
 
 def _changes(kind: str, before: list[tuple[str, str]], after: list[tuple[str, str]]) -> Iterator[str]:
     old, new = [value for value, _ in before], [value for value, _ in after]
+    if old == new:  # spares the matcher, which takes its time to find that out
+        return
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
             continue

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
-from ragds_pipeline.anchors.blocks_around import lead_in, own_text, section_path, sentence, skip_marker, states
+from ragds_pipeline.anchors.blocks_around import innermost_section, lead_in, own_text, sentence, skip_marker, states
 from ragds_pipeline.anchors.markup import markup
 from ragds_pipeline.anchors.meaning import changed_kinds, meaning_changes
 from ragds_pipeline.anchors.reading import plain, tokens
@@ -42,35 +45,37 @@ class Surroundings:
         self._old = old
         self._new = new
         self._sections: dict[tuple[int, int], bool] = {}
-        self._paths: dict[tuple[int, int, bool], str] = {}
+        self._paths: dict[tuple[int, int], str] = {}
         self._lead_ins: dict[tuple[TextView, int], list[Range]] = {}
         self._headings: dict[tuple[TextView, int], str] = {}
 
     def compare(self, was: Range, now: Range) -> Around:
         """Compare the surroundings of the place ``was`` in the old text with those of ``now`` in the new one."""
-        reason, detail = self._decisive(was, now)
-        return Around(reason, detail, bool(reason != OK or self._edited_nearby(was, now)))
+        sections = self._section(self._old, was), self._section(self._new, now)
+        reason, detail = self._decisive(was, now, sections)
+        return Around(reason, detail, bool(reason != OK or self._edited_nearby(was, now, sections)))
 
-    def _decisive(self, was: Range, now: Range) -> tuple[str, str]:
+    def _decisive(self, was: Range, now: Range, sections: tuple[int, int]) -> tuple[str, str]:
         if not self._same_text(was, now):
-            before, after = states(self._old, *was), states(self._new, *now)
-            if before != after:
-                gone = [f"no longer {state}" for state in sorted(before - after)]
-                return STATE, ", ".join([*gone, *(f"now {state}" for state in sorted(after - before))])
-            changed = self._sentence(was, now)
-            if changed:
-                return SENTENCE, changed
+            if not self._same_paragraph(was, now):
+                before, after = states(self._old, *was), states(self._new, *now)
+                if before != after:
+                    gone = [f"no longer {state}" for state in sorted(before - after)]
+                    return STATE, ", ".join([*gone, *(f"now {state}" for state in sorted(after - before))])
+                changed = self._sentence(was, now)
+                if changed:
+                    return SENTENCE, changed
             changed = self._lead_in(was, now)
             if changed:
                 return LEAD_IN, changed
-        changed = self._heading_change(was, now)
+        changed = self._heading_change(*sections)
         return (HEADING, changed) if changed else (OK, "")
 
     def _same_text(self, was: Range, now: Range) -> bool:
         """Whether the text is the same from the heading above to the end of the paragraph: the common case, and then
         sentence, lead-in and state are the same too."""
         old, new = self._old, self._new
-        if old.is_in_comment(was[0]) != new.is_in_comment(now[0]) or old.is_in_code(was[0]) != new.is_in_code(now[0]):
+        if not self._same_kind_of_text(was, now):
             return False
         above = max(0, old.text.rfind("\n#", 0, was[0]), _block_before(old.text, was[0]))
         size = was[0] - above
@@ -82,6 +87,22 @@ class Surroundings:
         if below < 0:
             return old.text[was[1] :] == new.text[now[1] :]
         return new.text.startswith(old.text[was[1] : below + 2], now[1])
+
+    def _same_kind_of_text(self, was: Range, now: Range) -> bool:
+        old, new = self._old, self._new
+        return old.is_in_comment(was[0]) == new.is_in_comment(now[0]) and old.is_in_code(was[0]) == new.is_in_code(
+            now[0]
+        )
+
+    def _same_paragraph(self, was: Range, now: Range) -> bool:
+        """Whether all is the same from the blank line above to the one below, so that sentence and state must be."""
+        old, new = self._old.text, self._new.text
+        above, below = max(0, old.rfind("\n\n", 0, was[0])), old.find("\n\n", was[1])
+        start = now[0] - (was[0] - above)
+        if was[1] - was[0] != now[1] - now[0] or start < 0 or (above == 0) != (start == 0):
+            return False
+        same = old[above:] == new[start:] if below < 0 else new.startswith(old[above : below + 2], start)
+        return same and self._same_kind_of_text(was, now)
 
     def _sentence(self, was: Range, now: Range) -> str:
         old, new = self._old.text, self._new.text
@@ -114,11 +135,10 @@ class Surroundings:
             self._lead_ins[view, line] = lead_in(view.text, start)
         return self._lead_ins[view, line]
 
-    def _heading_change(self, was: Range, now: Range) -> str:
+    def _heading_change(self, before: int, after: int) -> str:
         """What changed in the headings, or in the front matter's words of validity, that matters."""
-        before, after = self._section(self._old, was), self._section(self._new, now)
-        front = self._front_matter(self._old) != self._front_matter(self._new)
-        if (before, after, front) not in self._paths:
+        if (before, after) not in self._paths:
+            front = self._front_matter(self._old) != self._front_matter(self._new)
             path, new_path = self._path(self._old, before), self._path(self._new, after)
             # Names change whenever a span moves to another section; that is marked, and no more.
             kinds = changed_kinds(meaning_changes(path, new_path)) - {NAME} if path != new_path else ()
@@ -127,15 +147,13 @@ class Surroundings:
                 old_front, new_front = self._front_matter(self._old), self._front_matter(self._new)
                 if VALIDITY in changed_kinds(meaning_changes(old_front, new_front)):
                     said = word_diff(old_front, new_front, shorten=True)
-            self._paths[before, after, front] = said
-        return self._paths[before, after, front]
+            self._paths[before, after] = said
+        return self._paths[before, after]
 
     def _section(self, view: TextView, place: Range) -> int:
         """The section whose headings stand above a place: for a heading, the one around it. -1 for none."""
-        path = section_path(view, place[0])
-        if path and place[0] < view.sections[path[0]][1]:
-            path = path[1:]
-        return path[0] if path else -1
+        at = innermost_section(view, place[0])
+        return view.parents[at] if at >= 0 and place[0] < view.sections[at][1] else at
 
     def _path(self, view: TextView, index: int) -> str:
         """The headings down to a section, without their numbers."""
@@ -152,7 +170,7 @@ class Surroundings:
     def _front_matter(self, view: TextView) -> str:
         return view.text[: view.sections[0][1]] if view.sections and _is_root(view) else ""
 
-    def _edited_nearby(self, was: Range, now: Range) -> bool:
+    def _edited_nearby(self, was: Range, now: Range, sections: tuple[int, int]) -> bool:
         old, new = self._old.text, self._new.text
         for one, other in (
             (old[max(0, was[0] - NEARBY) : was[0]], new[max(0, now[0] - NEARBY) : now[0]]),
@@ -160,7 +178,7 @@ class Surroundings:
         ):
             if one != other and _bare(one) != _bare(other):
                 return True
-        before, after = self._section(self._old, was), self._section(self._new, now)
+        before, after = sections
         if before < 0 or after < 0:
             return False
         if (before, after) not in self._sections:
@@ -204,6 +222,7 @@ def _is_root(view: TextView) -> bool:
     return start == 0 and not view.text[:body].lstrip().startswith("#")
 
 
+@lru_cache(maxsize=1024)  # a heading is mostly the same in both revisions
 def _heading(heading: str) -> str:
     """A heading without marks and its number: ``## 3.2 Leave`` as ``Leave``; a year (``2026 rates``) stays."""
     if _SIGNS.search(heading):
@@ -227,8 +246,18 @@ _WORDS = re.compile(r"\w+")
 
 def _reads_differently(one: str, other: str) -> bool:
     """Whether two sections read differently; other words, whatever the layout, settle it at once."""
-    first, second = (_WORDS.findall(unicodedata.normalize("NFKC", _TARGETS.sub("", text))) for text in (one, other))
-    return first != second or _as_read(one) != _as_read(other)
+    lines, others = one.split("\n"), other.split("\n")
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(lines, others, strict=False)))
+    # One word after another from the first line that differs: sections that differ mostly do so there.
+    if any(word != opposite for word, opposite in zip_longest(_words(lines[same:]), _words(others[same:]))):
+        return True
+    return _as_read(one) != _as_read(other)
+
+
+def _words(lines: Sequence[str]) -> Iterator[str]:
+    """The words of lines; those of a text, as neither words nor targets of links go beyond a line."""
+    for line in lines:
+        yield from _WORDS.findall(unicodedata.normalize("NFKC", _TARGETS.sub("", line)))
 
 
 def _as_read(text: str) -> list[str]:

@@ -90,7 +90,8 @@ def pick(own: Copy, others: Sequence[Copy], same: tuple[int, int] | None = None)
     while len(alive) > 1:
         before, after = same or _agreement([others[at] for at in alive])
         same = None
-        scores = [_score(own, others[at], before, after) for at in alive]
+        own_sides = _outer(own, before, -1)[::-1], _outer(own, after, 1)
+        scores = [_score(own, own_sides, others[at], before, after) for at in alive]
         best = max(scores)
         left = [at for at, score in zip(alive, scores, strict=True) if score > best - MARGIN]
         if len(left) == len(alive):
@@ -129,9 +130,9 @@ def _side(copy: Copy, width: int, direction: int) -> tuple[int, str]:
     return width - len(part), part
 
 
-def _score(own: Copy, other: Copy, before: int, after: int) -> float:
-    prefix = _outward(_outer(own, before, -1)[::-1], _outer(other, before, -1)[::-1]) if before < FARTHEST else 1.0
-    suffix = _outward(_outer(own, after, 1), _outer(other, after, 1)) if after < FARTHEST else 1.0
+def _score(own: Copy, own_sides: tuple[str, str], other: Copy, before: int, after: int) -> float:
+    prefix = _outward(own_sides[0], _outer(other, before, -1)[::-1]) if before < FARTHEST else 1.0
+    suffix = _outward(own_sides[1], _outer(other, after, 1)) if after < FARTHEST else 1.0
     position = 0.0
     if own.path == other.path:
         position = 1 - abs(own.start - other.start) / max(len(own.text), len(other.text), 1)
@@ -148,8 +149,11 @@ def _outward(one: str, other: str) -> float:
     if size == 0:
         return float(one == other)
     one, other = one[:size], other[:size]
-    agree = next((at for at in range(size) if one[at] != other[at]), size)
-    return (min(1.0, agree / min(NEAREST, size)) + _alike(one[:NEAREST], other[:NEAREST]) + _alike(one, other)) / 3
+    if one == other:
+        return 1.0
+    near = min(NEAREST, size)
+    agree = next((at for at in range(near) if one[at] != other[at]), near)
+    return (agree / near + _alike(one[:NEAREST], other[:NEAREST]) + _alike(one, other)) / 3
 
 
 def _outer(copy: Copy, skip: int, direction: int) -> str:

@@ -51,9 +51,20 @@ class TextView:
         return MatchKey(LENIENT, self.text, points.tobytes().decode("utf-32-le", "surrogatepass"), key.offsets[kept])
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """The words of the text, caseless, with the forms of characters folded."""
-        return caseless_words(self.text)
+    def _caseless(self) -> str:
+        return _caseless(self.text)
+
+    def has_word(self, word: str) -> bool:
+        """Whether a word, as :func:`caseless_words` gives it, is one of the text's."""
+        text = self._caseless
+        at = text.find(word)
+        while at >= 0:
+            end = at + len(word)
+            # What ``_WORD`` takes for part of a word is what ``isalnum`` says.
+            if not text[end : end + 1].isalnum() and not (at and text[at - 1].isalnum()):
+                return True
+            at = text.find(word, end)
+        return False
 
     @cached_property
     def is_markdown(self) -> bool:
@@ -96,6 +107,11 @@ class TextView:
         return self._sections_of(self.path, self.text) if self._sections_of else ()
 
     @cached_property
+    def section_starts(self) -> list[int]:
+        """Where each section begins."""
+        return [start for start, _, _ in self.sections]
+
+    @cached_property
     def parents(self) -> list[int]:
         """For each section the index of the one around it, -1 for none."""
         found: list[int] = []
@@ -135,9 +151,16 @@ _WORD = re.compile(r"[^\W_]+")
 
 def caseless_words(text: str) -> frozenset[str]:
     """Return the words of a text as the lenient key folds them; soft hyphens and the like do not part words."""
+    return frozenset(_WORD.findall(_caseless(text)))
+
+
+def _caseless(text: str) -> str:
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", "".join(char for char in text if not is_dropped(char) or char.isspace()))
-    return frozenset(_WORD.findall(text.casefold()))
+        for char in set(text):
+            if is_dropped(char) and not char.isspace():
+                text = text.replace(char, "")
+        text = unicodedata.normalize("NFKC", text)
+    return text.casefold()
 
 
 def _lies_in(ranges: Sequence[tuple[int, int]], at: int) -> bool:

@@ -14,10 +14,11 @@ Keys are for searching only; offsets always refer to the text.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -58,8 +59,6 @@ _OTHER_EXTENDERS = frozenset(
     for code in range(first, last + 1)
 )
 
-# No code point outside these ranges folds to anything but itself (a test walks all 1,114,112).
-_FOLDING_RANGES = (range(0x20000), range(0x2F800, 0x2FA20), range(0xE0000, 0xE1000))
 _CODE_POINTS = 0x110000
 
 
@@ -159,11 +158,11 @@ def end_of_character(text: str, end: int) -> int:
 def match_key(text: str, level: Level = STRICT) -> MatchKey:
     """Return the key of ``text`` at ``level`` with its map. Any ``str`` will do, lone surrogates included."""
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    folds = _folds(level)
+    counts = folds.counts(points)
     if level is STRICT:
-        offsets = np.flatnonzero(_kept()[points]).astype(np.uint32)
+        offsets = np.flatnonzero(counts.view(np.bool_)).astype(np.uint32)
         return MatchKey(level, text, _to_str(points[offsets]), offsets)
-    folds = _folds()
-    counts = folds.count[points]
     offsets = np.repeat(np.arange(len(points), dtype=np.uint32), counts)
     folded = folds.first[points[offsets]]
     later = np.flatnonzero(offsets[1:] == offsets[:-1]) + 1
@@ -178,6 +177,25 @@ def key_of(quote: str, level: Level = STRICT) -> str:
     """Return the key of a short string, without a map: equal to ``match_key(quote, level).key``."""
     key = quote.translate(_translations(level))
     return key if level is STRICT else _in_canonical_order(key)
+
+
+def encoded_keys(quotes: Sequence[str]) -> list[bytes]:
+    """Return the strict keys of many short strings in UTF-8: ``key_of(quote).encode()``, ten times as fast."""
+    encoded = [quote.encode("utf-8", "surrogatepass") for quote in quotes]
+    # No byte of a longer character in UTF-8 is a byte of ASCII, and no character's bytes are part of another's.
+    joined = _SEPARATOR.join(encoded).translate(None, _dropped_ascii())
+    for char in set("".join([quote for quote in quotes if not quote.isascii()])):
+        if not char.isascii() and is_dropped(char):
+            joined = joined.replace(char.encode(), b"")
+    return joined.split(_SEPARATOR) if encoded else []
+
+
+_SEPARATOR = b"\xff"  # occurs in no UTF-8
+
+
+@cache
+def _dropped_ascii() -> bytes:
+    return bytes(code for code in range(128) if is_dropped(chr(code)))
 
 
 def _in_canonical_order(key: str) -> str:
@@ -210,40 +228,46 @@ def _translations(level: Level) -> _Translations:
     return _Translations(level)
 
 
-@cache
-def _kept() -> npt.NDArray[np.bool_]:
-    """For each code point, whether the strict key keeps it."""
-    kept = np.ones(_CODE_POINTS, dtype=np.bool_)
-    for codes in _FOLDING_RANGES:
-        kept[codes.start : codes.stop] = [not is_dropped(chr(code)) for code in codes]
-    return kept
+_UNKNOWN = 255
+"""The count of a code point that was not met yet; the longest expansion has 18 characters."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Folds:
-    """The lenient level as arrays over code points; expansions of several characters lie in ``pool``."""
+    """One level as arrays over code points, which learn each code point when they first meet it: a text has a few
+    hundred different ones, and to ask what all of them become would take a second."""
 
-    count: npt.NDArray[np.uint8]
-    first: npt.NDArray[np.uint32]
-    pool_at: npt.NDArray[np.uint32]
-    pool: npt.NDArray[np.uint32]
+    def __init__(self, level: Level) -> None:
+        self._level = level
+        self._learning = Lock()
+        self._count = np.full(_CODE_POINTS, _UNKNOWN, dtype=np.uint8)
+        self.first = np.arange(_CODE_POINTS, dtype=np.uint32)
+        self.pool_at = np.zeros(_CODE_POINTS, dtype=np.uint32)
+        self.pool = np.zeros(0, dtype=np.uint32)
+        """Expansions of several characters."""
+
+    def counts(self, points: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
+        """Return how many characters each code point becomes; after that, the other arrays know them too."""
+        counts = self._count[points]
+        if len(counts) and counts.max() == _UNKNOWN:
+            self._learn(np.unique(points[counts == _UNKNOWN]).tolist())
+            counts = self._count[points]
+        return counts
+
+    def _learn(self, codes: list[int]) -> None:
+        folds = [fold(chr(code), self._level) for code in codes]
+        longer: list[int] = []
+        with self._learning:
+            size = len(self.pool)
+            for code, folded in zip(codes, folds, strict=True):
+                self.first[code] = ord(folded[0]) if folded else 0
+                if len(folded) > 1:
+                    self.pool_at[code] = size + len(longer)
+                    longer.extend(map(ord, folded))
+            self.pool = np.append(self.pool, np.array(longer, dtype=np.uint32))
+            # Last, as another thread may read all that has a count.
+            self._count[codes] = [len(folded) for folded in folds]
 
 
 @cache
-def _folds() -> _Folds:
-    count = np.ones(_CODE_POINTS, dtype=np.uint8)
-    first = np.arange(_CODE_POINTS, dtype=np.uint32)
-    pool_at = np.zeros(_CODE_POINTS, dtype=np.uint32)
-    pool: list[int] = []
-    for codes in _FOLDING_RANGES:
-        for code in codes:
-            char = chr(code)
-            folded = fold(char, LENIENT)
-            if folded == char:
-                continue
-            count[code] = len(folded)
-            first[code] = ord(folded[0]) if folded else 0
-            if len(folded) > 1:
-                pool_at[code] = len(pool)
-                pool.extend(map(ord, folded))
-    return _Folds(count, first, pool_at, np.array(pool, dtype=np.uint32))
+def _folds(level: Level) -> _Folds:
+    return _Folds(level)

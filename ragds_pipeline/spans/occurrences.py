@@ -9,8 +9,9 @@ chance hits than copies.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -98,11 +99,49 @@ def find_keys(
         ValueError: if a key is shorter than ``seeds.SHORTEST`` bytes in UTF-8.
     """
     wanted = [key.encode("utf-8", "surrogatepass") for key in keys]
-    places: dict[bytes, list[Place]] = {}
-    for shard in _shards(documents, shard_bytes):
-        for pattern, positions in seeds.find_all(shard.buffer, wanted).items():
-            places.setdefault(pattern, []).extend(shard.places(positions, len(pattern)))
+    places = KeyShards(lambda: documents, shard_bytes=shard_bytes).find(wanted)
     return [places.get(pattern, []) for pattern in wanted]
+
+
+class KeyShards:
+    """Documents to look up strict keys in, time and again; shards are made anew each time, unless there is only one."""
+
+    def __init__(
+        self, documents: Callable[[], Iterable[tuple[str, str]]], *, shard_bytes: int = SHARD_BYTES // 4
+    ) -> None:
+        self._documents = documents
+        self._shard_bytes = shard_bytes
+        self._only: list[_Shard] | None = None
+
+    def find(self, keys: Collection[bytes], at_most: int | None = None) -> dict[bytes, list[Place]]:
+        """Return, for each key in UTF-8 that stands in the documents, every place, ordered by document and offset.
+
+        A key that stands in more than ``at_most`` places is left out.
+
+        Raises:
+            ValueError: if a key is shorter than ``seeds.SHORTEST`` bytes.
+        """
+        places: dict[bytes, list[Place]] = {}
+        for shard in self._shards():
+            for pattern, positions in seeds.find_all(shard.buffer, keys).items():
+                found = places.setdefault(pattern, [])
+                # One more than wanted is enough to know that there are too many.
+                room = None if at_most is None else at_most + 1 - len(found)
+                found.extend(islice(shard.places(positions, len(pattern)), room))
+        return {key: found for key, found in places.items() if found and (at_most is None or len(found) <= at_most)}
+
+    def _shards(self) -> Iterator[_Shard]:
+        if self._only is not None:
+            yield from self._only
+            return
+        made: list[_Shard] = []
+        several = False
+        for shard in _shards(self._documents(), self._shard_bytes):
+            several = several or bool(made)
+            made = [shard] if not several else []
+            yield shard
+        if not several:
+            self._only = made
 
 
 def _search(shards: Iterable[_Shard], quotes: Sequence[str], min_key_chars: int) -> list[list[Place]]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from unittest.mock import patch
 
+import edlib
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from ragds_pipeline.anchors import edited, markup
 from ragds_pipeline.anchors.finding import AnchoredSpan
 from ragds_pipeline.anchors.reanchor import reanchor
+from ragds_pipeline.anchors.surroundings import _TARGETS, _WORDS, Surroundings, _words
+from ragds_pipeline.anchors.view import TextView, caseless_words
 from ragds_pipeline.records import Place, Rung
 from ragds_pipeline.spans.occurrences import find_everywhere
-from ragds_pipeline_tests.anchors.revisions import PATH, check_place, revision, span, step
+from ragds_pipeline_tests.anchors.revisions import PATH, check_place, revision, section_ranges, span, step
 
 WORDS = [
     *(
@@ -157,3 +163,102 @@ def test_alternatives_are_all_other_places(before: list[str], after: list[str], 
     everywhere = set(find_everywhere([rules[letter]], new.items())[0])
     here = Place(event.new_document_path, event.new_start_char, event.new_end_char)
     assert set(event.alternatives) >= everywhere - {here}
+
+
+wordy = st.text(st.sampled_from("aAbß_ -.1é\u0301ﬁ\u00ad\u200b²日\nI\u0130"), max_size=40)
+
+
+@given(wordy, wordy)
+def test_a_word_is_looked_up_as_if_all_words_of_the_text_were_listed(text: str, other: str) -> None:
+    view, words_of_text = TextView(PATH, text), caseless_words(text)
+    assert all(view.has_word(word) for word in words_of_text)
+    parts = {word[start:] for word in caseless_words(other) | words_of_text for start in range(len(word))}
+    assert {word for word in parts if view.has_word(word)} == parts & words_of_text
+
+
+marked = st.lists(
+    st.sampled_from(
+        ["a", "B", "1", "1. ", "- ", "\n", "\n\n", " ", *"#>|*_`~[](){}<!&;:=.-\\\t", "é", "² ", "<b>", "~~"]
+    ),
+    max_size=16,
+).map("".join)
+
+
+@settings(max_examples=500)
+@given(marked)
+def test_text_without_a_sign_of_layout_has_none(text: str) -> None:
+    found = markup.markup(text)
+    with patch.object(markup, "_ANY", re.compile("")):
+        whole = markup.markup(text)
+    assert found.kinds.tolist() == whole.kinds.tolist()
+    assert found[1:] == whole[1:]
+
+
+blocks = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "# One.",
+                "## Two",
+                "- It says:\n  - a b. C d.",
+                "- e f",
+                "1. g. H i",
+                "Rules are:",
+                "| a | b |\n|---|---|",
+            ),
+            *(
+                "Not so. A b. C d! It",
+                "A b.\nC d. it",
+                "> A b. C d",
+                "```\nA b. C d.\n```",
+                "<!-- A b. -->",
+                "~~A b. C",
+                "d.~~",
+            ),
+            *("", "A b. C d.\n\nE f", "mr. A b", "<!--", "-->", "```", "<del>A b</del>. C d.", "e\u0301. A b"),
+        ]
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=500)
+@given(blocks, blocks, st.data())
+def test_a_paragraph_that_is_the_same_needs_no_closer_look(
+    before: list[str], after: list[str], data: st.DataObject
+) -> None:
+    kept = data.draw(blocks)
+    old, new = ("\n\n".join([*other, *kept, *data.draw(blocks)]) for other in (before, after))
+    start = data.draw(st.integers(0, len(old) - 2))
+    end = data.draw(st.integers(start + 1, min(len(old), start + 12)))
+    places = [match.start() for match in re.finditer(f"(?={re.escape(old[start:end])})", new)]
+    if not places:
+        return
+    at = data.draw(st.sampled_from(places))
+    surroundings = Surroundings(TextView(PATH, old, section_ranges), TextView(PATH, new, section_ranges))
+    short = surroundings.compare((start, end), (at, at + end - start))
+    with patch.object(Surroundings, "_same_paragraph", return_value=False):
+        assert surroundings.compare((start, end), (at, at + end - start)) == short
+
+
+ascii_words = st.text(st.sampled_from("ab c.\n"), min_size=1, max_size=40)
+
+
+@given(ascii_words, ascii_words)
+def test_ascii_is_aligned_as_any_characters_are(needle: str, window: str) -> None:
+    first, second = (
+        edlib.align(*made(needle, window), mode="HW", task="path", k=len(needle))
+        for made in (edited._as_bytes, edited._as_symbols)
+    )
+    assert {**first, "alphabetLength": 0} == {**second, "alphabetLength": 0}
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", "\u0301", "ﬁ", "²", "\n", " ", "[", "](", ")", "<", ">", "{:", "}", "&nbsp;", "\r"])
+    ).map("".join)
+)
+def test_the_words_of_lines_are_those_of_the_text(text: str) -> None:
+    whole = _WORDS.findall(unicodedata.normalize("NFKC", _TARGETS.sub("", text)))
+    assert list(_words(text.split("\n"))) == whole

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragds_pipeline.spans.match_key import LENIENT, STRICT, Level, fold, key_of, match_key
+from ragds_pipeline.spans.match_key import LENIENT, STRICT, Level, encoded_keys, fold, key_of, match_key
 
 TRICKY = (
     "aAeé\u0301\u0327\u0323が\u3099か９9ﬁfß İ\r\n\t\u00a0\u3000\u00ad\u200b\u200d\ufe0f️"
@@ -43,6 +43,11 @@ def test_key_and_map_equal_those_made_one_code_point_at_a_time(text: str, level:
 @given(texts, levels)
 def test_short_strings_get_the_same_key_without_a_map(text: str, level: Level) -> None:
     assert key_of(text, level) == match_key(text, level).key
+
+
+@given(st.lists(texts, max_size=6))
+def test_many_short_strings_get_the_same_keys_at_once(quotes: list[str]) -> None:
+    assert encoded_keys(quotes) == [key_of(quote).encode("utf-8", "surrogatepass") for quote in quotes]
 
 
 @settings(deadline=None)  # the first example builds the tables

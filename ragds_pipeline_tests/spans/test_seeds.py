@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragds_pipeline.spans import seeds
 from ragds_pipeline.spans.match_key import key_of
-from ragds_pipeline.spans.occurrences import find_everywhere, find_keys
+from ragds_pipeline.spans.occurrences import KeyShards, find_everywhere, find_keys
 
 pieces = st.lists(st.sampled_from([b"a", b"b", b"\x00", b"\xff", b"abababab", b"a" * 33]), max_size=90)
 
@@ -38,3 +38,21 @@ def test_keys_are_found_where_quotes_are(contents: list[str], quotes: list[str],
     long = [quote for quote in [*quotes, *contents] if len(key_of(quote).encode()) >= seeds.SHORTEST]
     expected = find_everywhere(long, documents, min_key_chars=1)
     assert find_keys([key_of(quote) for quote in long], documents, shard_bytes=shard_bytes) == expected
+
+
+@given(
+    st.lists(texts, max_size=5),
+    st.lists(texts, max_size=6),
+    st.sampled_from([1, 20, 10_000]),
+    st.sampled_from([None, 0, 1, 2]),
+)
+def test_shards_are_the_same_at_each_look(
+    contents: list[str], quotes: list[str], shard_bytes: int, at_most: int | None
+) -> None:
+    documents = [(f"{at}.md", text) for at, text in enumerate(contents * 2)]
+    keys = [key for quote in [*quotes, *contents] if len((key := key_of(quote)).encode()) >= seeds.SHORTEST]
+    found = zip(keys, find_keys(keys, documents), strict=True)
+    expected = {key.encode(): each for key, each in found if each and (at_most is None or len(each) <= at_most)}
+    shards = KeyShards(lambda: documents, shard_bytes=shard_bytes)
+    for _ in range(2):
+        assert shards.find([key.encode() for key in keys], at_most) == expected
