@@ -7,10 +7,8 @@ in another document come before similar ones in their own, unless those are very
 
 from __future__ import annotations
 
-import gc
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ragds_pipeline.anchors.document_ladder import LIKELY, DocumentLadder, lost
@@ -20,6 +18,7 @@ from ragds_pipeline.anchors.followed import renamed, successors
 from ragds_pipeline.anchors.reasons import AMBIGUOUS, COPY, OK
 from ragds_pipeline.anchors.revision import Revision
 from ragds_pipeline.anchors.view import TextView
+from ragds_pipeline.collecting import no_collecting
 from ragds_pipeline.records import AnchorEvent, Place, Rung, Span, SpanMismatch
 from ragds_pipeline.spans import seeds
 from ragds_pipeline.spans.match_key import encoded_keys, key_of
@@ -40,22 +39,8 @@ def reanchor(spans: Iterable[AnchoredSpan], old: Revision, new: Revision) -> lis
     Raises:
         SpanMismatch: if a span is not what its old document holds, or that document is not in ``old``.
     """
-    with _no_search_for_cycles():
+    with no_collecting():
         return _reanchored(list(spans), old, new)
-
-
-@contextmanager
-def _no_search_for_cycles() -> Iterator[None]:
-    """Let the garbage collector rest: of what is made here nothing refers to itself, so that all is freed without it,
-    and going through a hundred thousand spans and events again and again took a tenth of the time."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _reanchored(given: Sequence[AnchoredSpan], old: Revision, new: Revision) -> list[AnchorEvent]:

@@ -11,6 +11,7 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
+from ragds_pipeline.collecting import no_collecting
 from ragds_pipeline.config import Settings
 from ragds_pipeline.filters.retrieval import PassageText
 from ragds_pipeline.golden.baseline import Baseline, load_baseline, text_hashes
@@ -47,7 +48,6 @@ from ragds_pipeline.review.assets import decision_log
 from ragds_pipeline.review.rows import ReviewRow
 from ragds_pipeline.review.sheets import SheetFolder
 from ragds_pipeline.review.standing import FROZEN
-from ragds_pipeline.storage.collecting import no_collecting
 from ragds_pipeline.storage.metadata import Facts, markdown_table
 from ragds_pipeline.storage.schemas import to_records, to_table
 from ragds_pipeline.storage.tables import TableFile
