@@ -205,9 +205,8 @@ def page(sizes: Sequence[dict[str, Any]], alone: dict[str, Any], yardstick: floa
     lines = [
         "# A revision run",
         "",
-        "`OPENBLAS_NUM_THREADS=1 python benchmarks/revision_run.py`; 2 cores that other work kept busy many times over",
-        f"(load average {os.getloadavg()[0]:.0f}), so CPU seconds say more than wall time. Hashing 1 MB took",
-        f"{yardstick:.0f} ms CPU at the time; it takes 18 ms where the machine is quiet.",
+        f"`OPENBLAS_NUM_THREADS=1 python benchmarks/revision_run.py` on 2 cores, load average {os.getloadavg()[0]:.0f}.",
+        f"Hashing 1 MB took {yardstick:.0f} ms CPU at the time; it takes 18 ms where the machine is quiet.",
         "",
         f"{first['spans']:,} spans in {first['items']:,} frozen items over {first['documents']:,} documents, 10 %",
         "of which changed (one in twenty of them renamed as well). Asked for: 15 s of wall on a quiet machine.",
