@@ -205,7 +205,7 @@ def page(sizes: Sequence[dict[str, Any]], alone: dict[str, Any], yardstick: floa
     lines = [
         "# A revision run",
         "",
-        f"`OPENBLAS_NUM_THREADS=1 python benchmarks/revision_run.py` on 2 cores, load average {os.getloadavg()[0]:.0f}.",
+        f"`OPENBLAS_NUM_THREADS=1 python benchmarks/revision_run.py` on 2 cores, load {os.getloadavg()[0]:.0f}.",
         f"Hashing 1 MB took {yardstick:.0f} ms CPU at the time; it takes 18 ms where the machine is quiet.",
         "",
         f"{first['spans']:,} spans in {first['items']:,} frozen items over {first['documents']:,} documents, 10 %",
