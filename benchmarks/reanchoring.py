@@ -1,6 +1,6 @@
 """The re-anchoring ladder on real revisions, next to five simpler ways, and its cost on 100,000 spans.
 
-Run: ``OPENBLAS_NUM_THREADS=1 python benchmarks/reanchoring.py``. Writes ``benchmarks/results/reanchoring.md``. Spans
+Run: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.reanchoring``. Writes ``benchmarks/results/reanchoring.md``. Spans
 are all sentences and all paragraphs of at least 20 characters of the older revision; ``benchmarks/alignment.py`` says
 where they truly are.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -17,27 +16,25 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from diff_match_patch import diff_match_patch
+from rapidfuzz import fuzz
+
+from benchmarks.alignment import Alignment, Truth
+from benchmarks.reanchoring_scale import Cost, make, peak_memory, run
+from ragds_pipeline.anchors.finding import AnchoredSpan
+from ragds_pipeline.anchors.reanchor import reanchor
+from ragds_pipeline.anchors.revision import Revision
+from ragds_pipeline.kb.normalise import front_matter_end, normalise
+from ragds_pipeline.kb.structure import Structure, parse
+from ragds_pipeline.records import AnchorEvent, Rung, sha256_text
+from ragds_pipeline.spans import seeds
+from ragds_pipeline.spans.blocks import LIST_ITEM, PARAGRAPH, TABLE
+from ragds_pipeline.spans.occurrences import find_everywhere
+from ragds_pipeline.spans.sentences import sentences
+from ragds_pipeline_tests.shared_data import SHARED_DATA
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-import numpy as np  # noqa: E402
-from diff_match_patch import diff_match_patch  # noqa: E402
-from rapidfuzz import fuzz  # noqa: E402
-
-from benchmarks.alignment import Alignment, Truth  # noqa: E402
-from benchmarks.reanchoring_scale import Cost, make, peak_memory, run  # noqa: E402
-from ragds_pipeline.anchors.finding import AnchoredSpan  # noqa: E402
-from ragds_pipeline.anchors.reanchor import reanchor  # noqa: E402
-from ragds_pipeline.anchors.revision import Revision  # noqa: E402
-from ragds_pipeline.kb.normalise import front_matter_end, normalise  # noqa: E402
-from ragds_pipeline.kb.structure import Structure, parse  # noqa: E402
-from ragds_pipeline.records import AnchorEvent, Rung, sha256_text  # noqa: E402
-from ragds_pipeline.spans import seeds  # noqa: E402
-from ragds_pipeline.spans.blocks import LIST_ITEM, PARAGRAPH, TABLE  # noqa: E402
-from ragds_pipeline.spans.occurrences import find_everywhere  # noqa: E402
-from ragds_pipeline.spans.sentences import sentences  # noqa: E402
-from ragds_pipeline_tests.shared_data import SHARED_DATA  # noqa: E402
-
 SEED = 20_261
 SHORTEST = 20
 ALL, SOME, FEW = 0, 300, 25
@@ -298,7 +295,7 @@ def intro(measured: Measured) -> list[str]:
     return [
         "# Re-anchoring",
         "",
-        "`OPENBLAS_NUM_THREADS=1 python benchmarks/reanchoring.py` on 2 cores that had much other work; one process,",
+        "`OPENBLAS_NUM_THREADS=1 python -m benchmarks.reanchoring` on 2 cores that had much other work; one process,",
         f"CPU time. {len(measured.cases):,} spans: all sentences and all paragraphs of at least {SHORTEST} characters",
         f"of {len(PAIRS)} pairs of revisions of the 18F handbook and the OpenAPI specification. Truth is an alignment",
         "that shares no code with the ladder (`benchmarks/alignment.py`): *unique* words stand once in both",

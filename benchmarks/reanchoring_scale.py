@@ -15,16 +15,14 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from ragds_pipeline.anchors.finding import AnchoredSpan
+from ragds_pipeline.anchors.reanchor import reanchor
+from ragds_pipeline.anchors.revision import Revision
+from ragds_pipeline.kb.normalise import normalise
+from ragds_pipeline.records import AnchorEvent, sha256_text
+from ragds_pipeline_tests.shared_data import SHARED_DATA
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from ragds_pipeline.anchors.finding import AnchoredSpan  # noqa: E402
-from ragds_pipeline.anchors.reanchor import reanchor  # noqa: E402
-from ragds_pipeline.anchors.revision import Revision  # noqa: E402
-from ragds_pipeline.kb.normalise import normalise  # noqa: E402
-from ragds_pipeline.records import AnchorEvent, sha256_text  # noqa: E402
-from ragds_pipeline_tests.shared_data import SHARED_DATA  # noqa: E402
-
 DOCUMENTS, CHARACTERS, SPANS_EACH, CHANGED, VARIED, SEED = 10_000, 7_000, 10, 0.1, 0.6, 20_261
 Made = tuple[dict[str, str], dict[str, str], list[AnchoredSpan]]
 

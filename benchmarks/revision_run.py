@@ -1,7 +1,7 @@
 """A revision run of the part that re-validates: 100,000 evidence spans over 10,000 documents (70 MB), 10 % changed.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/revision_run.py                         # writes results/revision_run.md
-    OPENBLAS_NUM_THREADS=1 python benchmarks/revision_run.py --documents 1000 --show   # a quick look, nothing written
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.revision_run                         # writes results/revision_run.md
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.revision_run --documents 1000 --show   # a quick look, nothing written
 
 The documents are those of ``reanchoring_scale``: paragraphs of a real handbook, varied, under headings. The first
 revision is taken in by a Dagster run; its candidates and its frozen snapshot are written by the product's own
@@ -26,16 +26,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks import reanchoring_scale  # noqa: E402
-from ragds_pipeline import runs  # noqa: E402
-from ragds_pipeline.anchors.finding import AnchoredSpan  # noqa: E402
-from ragds_pipeline.config import load_settings  # noqa: E402
-from ragds_pipeline.golden.registry import Registry  # noqa: E402
-from ragds_pipeline.golden.snapshot import Contents, freeze, register  # noqa: E402
-from ragds_pipeline.records import (  # noqa: E402
+from benchmarks import reanchoring_scale
+from ragds_pipeline import runs
+from ragds_pipeline.anchors.finding import AnchoredSpan
+from ragds_pipeline.config import load_settings
+from ragds_pipeline.golden.registry import Registry
+from ragds_pipeline.golden.snapshot import Contents, freeze, register
+from ragds_pipeline.records import (
     Candidate,
     Evidence,
     GivenId,
@@ -46,10 +43,11 @@ from ragds_pipeline.records import (  # noqa: E402
     RevalidatedItem,
     candidate_id,
 )
-from ragds_pipeline.storage.schemas import to_records, to_table  # noqa: E402
-from ragds_pipeline.storage.tables import TableFile, write_table  # noqa: E402
-from ragds_pipeline_tests.shared_data import SHARED_DATA  # noqa: E402
+from ragds_pipeline.storage.schemas import to_records, to_table
+from ragds_pipeline.storage.tables import TableFile, write_table
+from ragds_pipeline_tests.shared_data import SHARED_DATA
 
+ROOT = Path(__file__).resolve().parents[1]
 KB_STAGE = ("kb_documents", "kb_issues", "kb_sections", "kb_passages")
 REVALIDATION = (
     "kb_changes",
@@ -183,7 +181,7 @@ def outcomes_of(root: Path) -> dict[str, int]:
 def apart(*arguments: str) -> dict[str, Any]:
     """Do one part in a process of its own, so that its peak memory and CPU time are its own."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, str(Path(__file__).resolve()), *arguments]
+    command = [sys.executable, "-m", "benchmarks.revision_run", *arguments]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return result
@@ -205,7 +203,7 @@ def page(sizes: Sequence[dict[str, Any]], alone: dict[str, Any], yardstick: floa
     lines = [
         "# A revision run",
         "",
-        f"`OPENBLAS_NUM_THREADS=1 python benchmarks/revision_run.py` on 2 cores, load {os.getloadavg()[0]:.0f}.",
+        f"`OPENBLAS_NUM_THREADS=1 python -m benchmarks.revision_run` on 2 cores, load {os.getloadavg()[0]:.0f}.",
         f"Hashing 1 MB took {yardstick:.0f} ms CPU at the time; it takes 18 ms where the machine is quiet.",
         "",
         f"{first['spans']:,} spans in {first['items']:,} frozen items over {first['documents']:,} documents, 10 %",

@@ -86,10 +86,14 @@ class _EventLog(SqliteEventLogStorage):
                 yield connection
 
 
-class _Runs(SqliteRunStorage):
+class _KeptOpen:
+    """Takes the connections of a storage that has a single database from the engines that are kept."""
+
+    _conn_string: str
+
     def __init__(self, url: str, engines: Engines) -> None:
         self._kept = engines
-        super().__init__(url)
+        super().__init__(url)  # type: ignore[call-arg]  # that of Dagster's class, which stands beside this one
 
     @contextmanager
     def connect(self) -> Iterator[sa.Connection]:
@@ -97,15 +101,12 @@ class _Runs(SqliteRunStorage):
             yield connection
 
 
-class _Schedules(SqliteScheduleStorage):
-    def __init__(self, url: str, engines: Engines) -> None:
-        self._kept = engines
-        super().__init__(url)
+class _Runs(_KeptOpen, SqliteRunStorage):
+    pass
 
-    @contextmanager
-    def connect(self) -> Iterator[sa.Connection]:
-        with self._kept.engine(self._conn_string).begin() as connection:
-            yield connection
+
+class _Schedules(_KeptOpen, SqliteScheduleStorage):
+    pass
 
 
 class KeptOpenSqliteStorage(DagsterSqliteStorage):
